@@ -1,0 +1,220 @@
+package sample
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// place is a device in the mask's numbering and in the tool's own.
+type place struct{ index, uuid, card, chip string }
+
+// named reports whether a mask's entry means the place.
+func (p place) named(entry string) bool {
+	return entry != "" && (p.index == entry || p.uuid == entry)
+}
+
+// applies reports whether the mapping is needed for a mask.
+func (m *Map) applies(devices []string) bool {
+	if m == nil || m.When == "" {
+		return m != nil
+	}
+	when := regexp.MustCompile(`^(?:` + m.When + `)$`)
+	for _, d := range devices {
+		if when.MatchString(d) {
+			return true
+		}
+	}
+	return false
+}
+
+// read runs the listing that tells both numberings.
+func (m *Map) read(r Request, deadline time.Time, dirs []string) (places []place, state, why string) {
+	out := run(m.Argv, dirs, r.Env, deadline)
+	if _, state, why = (Tool{Argv: m.Argv}).judge(out); state != Malformed {
+		return nil, state, why // without a format every answer counts as malformed
+	}
+	if places = m.parse(clean(string(out.stdout))); len(places) == 0 {
+		return nil, Malformed, fmt.Sprintf("%s: no device in the output: %s", strings.Join(m.Argv, " "), usefulLines(string(out.stdout)))
+	}
+	return places, OK, ""
+}
+
+// parse gives a place for every line that tells an index or a UUID.
+func (m *Map) parse(text string) (places []place) {
+	var now place
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \t\r\n")
+		for _, p := range m.Line {
+			pattern := regexp.MustCompile(p)
+			match := pattern.FindStringSubmatch(line)
+			if match == nil {
+				continue
+			}
+			now.index, now.uuid = "", ""
+			for i, name := range pattern.SubexpNames() {
+				switch name {
+				case "index":
+					now.index = match[i]
+				case "uuid":
+					now.uuid = match[i]
+				case "card":
+					now.card = match[i]
+				case "chip":
+					now.chip = match[i]
+				}
+			}
+			if now.index != "" || now.uuid != "" {
+				places = append(places, now)
+			}
+			break
+		}
+	}
+	return places
+}
+
+// cards returns the tool's numbers for the entries of a mask, each once; an entry
+// that is not listed stands for itself.
+func cards(places []place, devices []string) (all []string) {
+	seen := map[string]bool{}
+	for _, d := range devices {
+		card := d
+		for _, p := range places {
+			if p.named(d) {
+				card = p.card
+				break
+			}
+		}
+		if !seen[card] {
+			seen[card] = true
+			all = append(all, card)
+		}
+	}
+	return all
+}
+
+// keep returns the readings of the mask's devices, in the mask's numbering, in the
+// order of the tool. places is nil where the numberings are the same.
+func keep(all []Reading, devices []string, places []place) (kept []Reading, state, why string) {
+	for _, d := range all {
+		names := []string{}
+		mapped := false
+		for _, p := range places {
+			same := d.card == p.card && (p.chip == "" || d.chip == p.chip) || d.card == "" && is(d.Index, p.card)
+			if !same {
+				continue
+			}
+			if mapped = true; p.index != "" {
+				d.Index = &p.index
+			}
+			names = append(names, p.index, p.uuid)
+		}
+		if (len(places) == 0 || mapped) && (devices == nil || d.among(devices, names)) {
+			kept = append(kept, d)
+		}
+	}
+	if len(kept) == 0 && len(all) > 0 && len(devices) > 0 {
+		return nil, Failed, fmt.Sprintf("the tool tells of %s, not of %s", indices(all), strings.Join(devices, ","))
+	}
+	for _, d := range kept {
+		if d.lost {
+			return kept, Lost, "the tool says that device " + indices([]Reading{d}) + " is lost or needs a reset"
+		}
+	}
+	return kept, OK, ""
+}
+
+// among reports whether one of a mask's entries means d, which also has names.
+func (d Reading) among(devices, names []string) bool {
+	for _, e := range devices {
+		if is(d.Index, e) || sameUUID(d.UUID, e) {
+			return true
+		}
+		for _, n := range names {
+			if n == e && n != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func is(s *string, want string) bool { return s != nil && *s == want }
+
+// sameUUID compares as the runtimes do: CUDA and HIP take a unique beginning, and
+// HIP writes GPU- where rocm-smi writes 0x.
+func sameUUID(uuid *string, entry string) bool {
+	if uuid == nil || entry == "" || strings.Trim(entry, "0123456789") == "" {
+		return false
+	}
+	bare := func(s string) string {
+		s = strings.ToLower(s)
+		return strings.TrimPrefix(strings.TrimPrefix(s, "gpu-"), "0x")
+	}
+	e := bare(entry)
+	return e != "" && strings.HasPrefix(bare(*uuid), e)
+}
+
+// indices lists readings for a message.
+func indices(all []Reading) string {
+	var s []string
+	for _, d := range all {
+		switch {
+		case d.Index != nil:
+			s = append(s, *d.Index)
+		case d.UUID != nil:
+			s = append(s, *d.UUID)
+		}
+	}
+	if len(s) == 0 {
+		return "devices without an index"
+	}
+	return strings.Join(s, ",")
+}
+
+// addExtras asks the further questions of Extra, once per card, and fills values
+// that are still unknown. They are a bonus: one that fails changes nothing.
+func (t Tool) addExtras(devices []Reading, env []string, deadline time.Time) {
+	const most = 2 // cards: each question takes as long as the first answer did
+	seen := map[string]bool{}
+	for _, d := range devices {
+		seen[d.card] = d.card != ""
+	}
+	if len(seen) > most {
+		return
+	}
+	for _, extra := range t.Extra {
+		for card := range seen {
+			if card == "" {
+				continue
+			}
+			argv := append([]string{}, extra.Argv...)
+			for i, a := range argv {
+				argv[i] = strings.ReplaceAll(a, "{card}", card)
+			}
+			more, state, _ := extra.judge(run(argv, t.Paths, env, deadline))
+			if state != OK {
+				continue
+			}
+			for i := range devices {
+				devices[i].fill(more)
+			}
+		}
+	}
+}
+
+// fill takes over what d lacks from the reading of the same chip.
+func (d *Reading) fill(more []Reading) {
+	for _, m := range more {
+		if m.card != d.card || m.chip != d.chip && m.chip != "" {
+			continue
+		}
+		for _, f := range [][2]**float64{{&d.SMClockMHz, &m.SMClockMHz}, {&d.MemClockMHz, &m.MemClockMHz},
+			{&d.TempC, &m.TempC}, {&d.PowerW, &m.PowerW}, {&d.UtilPct, &m.UtilPct}} {
+			if *f[0] == nil {
+				*f[0] = *f[1]
+			}
+		}
+	}
+}
