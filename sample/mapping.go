@@ -3,7 +3,9 @@ package sample
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -173,33 +175,38 @@ func indices(all []Reading) string {
 	return strings.Join(s, ",")
 }
 
-// addExtras asks the further questions of Extra, once per card, and fills values
-// that are still unknown. They are a bonus: one that fails changes nothing.
+// addExtras asks the further questions of Extra, once per card and all at once,
+// and fills values that are still unknown. They are a bonus: one that fails changes
+// nothing.
 func (t Tool) addExtras(devices []Reading, env []string, deadline time.Time) {
-	const most = 2 // cards: each question takes as long as the first answer did
-	seen := map[string]bool{}
+	const most = 2 // cards: a run is pinned to few, and each question costs a tool's run
+	var questions []Tool
+	seen := []string{""}
 	for _, d := range devices {
-		seen[d.card] = d.card != ""
+		if slices.Contains(seen, d.card) {
+			continue
+		}
+		seen = append(seen, d.card)
+		for _, extra := range t.Extra {
+			extra.Argv = slices.Clone(extra.Argv)
+			for i, a := range extra.Argv {
+				extra.Argv[i] = strings.ReplaceAll(a, "{card}", d.card)
+			}
+			questions = append(questions, extra)
+		}
 	}
-	if len(seen) > most {
+	if len(seen) > 1+most {
 		return
 	}
-	for _, extra := range t.Extra {
-		for card := range seen {
-			if card == "" {
-				continue
-			}
-			argv := append([]string{}, extra.Argv...)
-			for i, a := range argv {
-				argv[i] = strings.ReplaceAll(a, "{card}", card)
-			}
-			more, state, _ := extra.judge(run(argv, t.Paths, env, deadline))
-			if state != OK {
-				continue
-			}
-			for i := range devices {
-				devices[i].fill(more)
-			}
+	answers := make([][]Reading, len(questions))
+	var asking sync.WaitGroup
+	for i, q := range questions {
+		asking.Go(func() { answers[i], _, _ = q.judge(run(q.Argv, t.Paths, env, deadline)) })
+	}
+	asking.Wait()
+	for _, more := range answers {
+		for i := range devices {
+			devices[i].fill(more)
 		}
 	}
 }

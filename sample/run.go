@@ -140,6 +140,8 @@ func attend(cmd *exec.Cmd, stdout, stderr *sink, deadline time.Time) (o outcome)
 	until := time.Now().Add(drainTime)
 	if o.reason != "" {
 		until = time.Now()
+	} else if latest := deadline.Add(stopGrace); until.After(latest) {
+		until = latest
 	}
 	stdout.r.SetReadDeadline(until)
 	stderr.r.SetReadDeadline(until)

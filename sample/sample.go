@@ -97,17 +97,26 @@ func Take(r Request) Snapshot {
 		s.Host = readHost(r.Since)
 	}
 	deadline := start.Add(r.Timeout - min(stopGrace, r.Timeout/10))
+	var missing []string // of several tools that are not here, each is named
 	detail := "no vendor tool is known for this backend"
-
-	for i, t := range r.Tools {
-		devices, state, why := t.take(r, deadline, s.Host)
-		if i == 0 || rank(state) > rank(s.State) {
-			s.Devices, s.State, detail = devices, state, why
-		}
-		if state == OK || state == Lost || state == TimedOut {
-			s.Devices, s.State, detail = devices, state, why
+	for _, t := range r.Tools {
+		if r.Devices != nil && len(r.Devices) == 0 {
+			detail = "no device is visible"
 			break
 		}
+		devices, state, why := t.take(r, deadline, s.Host)
+		if state == None {
+			missing = append(missing, why)
+		}
+		if done := state == OK || state == Lost || state == TimedOut; done || rank(state) > rank(s.State) {
+			s.Devices, s.State, detail = devices, state, why
+			if done {
+				break
+			}
+		}
+	}
+	if s.State == None && len(missing) > 0 {
+		detail = strings.Join(missing, "; ")
 	}
 	if detail != "" {
 		s.Detail = &detail
@@ -119,8 +128,8 @@ func Take(r Request) Snapshot {
 	return s
 }
 
-// rank orders the states of several tools that all gave nothing: a tool that is
-// there and fails tells more than one that is missing.
+// rank orders the states of tools that all gave nothing: one that is there and
+// fails tells more than one that is missing.
 func rank(state string) int {
 	switch state {
 	case None:
@@ -145,10 +154,13 @@ func (t Tool) take(r Request, deadline time.Time, host *Host) (devices []Reading
 	}
 	wanted := r.Devices
 	var places []place
+	var note string
 	if t.Map.applies(wanted) {
-		var state, why string
-		if places, state, why = t.Map.read(r, deadline, t.Paths); state != OK {
-			return nil, state, why
+		if places, state, note = t.Map.read(r, deadline, t.Paths); state != OK && (len(wanted) > 0 || state == TimedOut) {
+			return nil, state, note
+		}
+		if note != "" {
+			note = "indices are the tool's own: " + note
 		}
 		wanted = cards(places, wanted)
 	}
@@ -165,7 +177,7 @@ func (t Tool) take(r Request, deadline time.Time, host *Host) (devices []Reading
 		return devices, state, why
 	}
 	t.addExtras(devices, r.Env, deadline)
-	return devices, state, why
+	return devices, OK, note
 }
 
 // judge turns what a run gave into readings or a state and its reason.

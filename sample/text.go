@@ -213,11 +213,12 @@ func distance(a, b span) int {
 
 func abs(n int) int { return max(n, -n) }
 
-// addGroups adds the named groups of pattern that took part in the match.
+// addGroups adds the named groups of pattern that took part in the match. A name
+// may end in a digit: where a pattern has two places for a value, both need names.
 func (r *row) addGroups(pattern *regexp.Regexp, match []string) {
 	for i, name := range pattern.SubexpNames() {
 		if name != "" && match[i] != "" {
-			r.add(name, match[i])
+			r.add(strings.TrimRight(name, "0123456789"), match[i])
 		}
 	}
 }
