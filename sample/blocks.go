@@ -113,7 +113,8 @@ func sections(text string) (all []row) {
 // measures reports whether s holds a value of some kind.
 func (t Tool) measures(s row) bool {
 	return t.number(s, "util_pct", percent) != nil || t.number(s, "power_w", watts) != nil ||
-		t.number(s, "temp_c", celsius) != nil || t.number(s, "sm_clock_mhz", megahertz) != nil
+		t.number(s, "temp_c", celsius) != nil || t.number(s, "sm_clock_mhz", megahertz) != nil ||
+		t.number(s, "mem_clock_mhz", megahertz) != nil
 }
 
 // spread gives the value named by Spread, told for the whole card in part, to the

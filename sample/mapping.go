@@ -97,8 +97,10 @@ func cards(places []place, devices []string) (all []string) {
 }
 
 // keep returns the readings of the mask's devices, in the mask's numbering, in the
-// order of the tool. places is nil where the numberings are the same.
+// order of the tool. places is nil where the numberings are the same. why also tells
+// of entries without a reading.
 func keep(all []Reading, devices []string, places []place) (kept []Reading, state, why string) {
+	told := map[string]bool{}
 	for _, d := range all {
 		names := []string{}
 		mapped := false
@@ -112,7 +114,13 @@ func keep(all []Reading, devices []string, places []place) (kept []Reading, stat
 			}
 			names = append(names, p.index, p.uuid)
 		}
-		if (len(places) == 0 || mapped) && (devices == nil || d.among(devices, names)) {
+		mine := devices == nil
+		for _, e := range devices {
+			if d.is(e, names) {
+				mine, told[e] = true, true
+			}
+		}
+		if mine && (len(places) == 0 || mapped) {
 			kept = append(kept, d)
 		}
 	}
@@ -124,22 +132,17 @@ func keep(all []Reading, devices []string, places []place) (kept []Reading, stat
 			return kept, Lost, "the tool says that device " + indices([]Reading{d}) + " is lost or needs a reset"
 		}
 	}
+	for _, e := range devices {
+		if !told[e] {
+			return kept, OK, fmt.Sprintf("the tool tells of %s, not of %s", indices(all), e)
+		}
+	}
 	return kept, OK, ""
 }
 
-// among reports whether one of a mask's entries means d, which also has names.
-func (d Reading) among(devices, names []string) bool {
-	for _, e := range devices {
-		if is(d.Index, e) || sameUUID(d.UUID, e) {
-			return true
-		}
-		for _, n := range names {
-			if n == e && n != "" {
-				return true
-			}
-		}
-	}
-	return false
+// is reports whether a mask's entry means d, which also has names.
+func (d Reading) is(entry string, names []string) bool {
+	return is(d.Index, entry) || sameUUID(d.UUID, entry) || entry != "" && slices.Contains(names, entry)
 }
 
 func is(s *string, want string) bool { return s != nil && *s == want }

@@ -15,10 +15,14 @@ func (r *row) add(key, value string) {
 	r.vals = append(r.vals, strings.TrimSpace(value))
 }
 
-// find returns the first value of key, and whether there is one.
+// find returns the first value of key, and whether there is one. A key that begins
+// with *. is the last part of a path, one that ends with * the beginning of a key.
 func (r *row) find(key string) (string, bool) {
 	for i, k := range r.keys {
-		if k == key {
+		switch {
+		case k == key,
+			strings.HasPrefix(key, "*.") && strings.HasSuffix(k, key[1:]),
+			strings.HasSuffix(key, "*") && strings.HasPrefix(k, key[:len(key)-1]):
 			return r.vals[i], true
 		}
 	}

@@ -5,6 +5,7 @@
 package sample
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ type Snapshot struct {
 	At      time.Time `json:"at"`
 	TookMS  int64     `json:"took_ms"`
 	State   string    `json:"state"`
-	Detail  *string   `json:"detail"` // why State is not ok
+	Detail  *string   `json:"detail"` // why State is not ok, or what an ok one lacks
 	Devices []Reading `json:"devices"`
 	Host    *Host     `json:"host"`
 }
@@ -177,7 +178,7 @@ func (t Tool) take(r Request, deadline time.Time, host *Host) (devices []Reading
 		return devices, state, why
 	}
 	t.addExtras(devices, r.Env, deadline)
-	return devices, OK, note
+	return devices, OK, cmp.Or(note, why)
 }
 
 // judge turns what a run gave into readings or a state and its reason.

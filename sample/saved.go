@@ -1,6 +1,8 @@
 package sample
 
 import (
+	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -13,16 +15,19 @@ const savedMark = "# $ "
 // in it: which tool printed it is known only when the recording says so.
 func Parse(tools []Tool, data []byte, at time.Time) Snapshot {
 	best := Snapshot{State: None}
-	detail, most := "no vendor tool is known for this backend", -1
-	argv, data := recording(data)
+	detail, most := "this backend asks no tool that prints this", -1
+	argv, code, data := recording(data)
 	for _, t := range withExtras(tools) {
 		if len(t.Argv) == 0 {
 			continue
 		}
 		if argv != nil {
+			if filepath.Base(argv[0]) != filepath.Base(t.Argv[0]) {
+				continue
+			}
 			t.Argv = argv
 		}
-		devices, state, why := t.judge(outcome{stdout: data})
+		devices, state, why := t.judge(outcome{stdout: data, code: code})
 		if state == OK {
 			devices, state, why = keep(devices, nil, nil)
 		}
@@ -66,17 +71,22 @@ func known(devices []Reading) (n int) {
 	return n
 }
 
-// recording separates a recording's own lines (savedMark, then notes that begin
-// with ##) from the output.
-func recording(data []byte) (argv []string, output []byte) {
+// recording separates a recording's own lines from the output: savedMark, then
+// notes that begin with ##, of which "## exit N" is the tool's exit code.
+func recording(data []byte) (argv []string, code int, output []byte) {
 	for first := true; ; first = false {
 		line, rest, _ := strings.Cut(string(data), "\n")
 		command, marked := strings.CutPrefix(line, savedMark)
 		switch {
 		case first && marked:
-			argv = strings.Fields(command)
+			if words := strings.Fields(command); len(words) > 0 {
+				argv = words
+			}
 		case first || !strings.HasPrefix(line, "##"):
-			return argv, data
+			return argv, code, data
+		}
+		if n, ok := strings.CutPrefix(line, "## exit "); ok {
+			code, _ = strconv.Atoi(strings.TrimSpace(n))
 		}
 		data = []byte(rest)
 	}

@@ -37,7 +37,8 @@ type Tool struct {
 	Stop string `toml:"stop"`
 	// Fields names, for index, uuid, name, arch, card, chip and each value of a
 	// Reading, the keys of the output, best first; the first with a usable value
-	// counts. Absent: a key of the field's own name (a named group of Line).
+	// counts. "*.key" is a key anywhere in a tree, "key*" one that begins so.
+	// Absent: a key of the field's own name (a named group of Line).
 	Fields map[string][]string `toml:"fields"`
 
 	// Devices says where json and xml hold devices: a member's or element's name,
