@@ -22,6 +22,8 @@ type Plan struct {
 	Mask Mask
 	// Set lists further variables, in the order in which they are appended.
 	Set []Setting
+	// Clear names further variables to remove, unless they are set.
+	Clear []string
 	// Keep names variables that are left alone, whatever else is said.
 	Keep []string
 }
@@ -41,7 +43,10 @@ func Build(environ []string, p Plan) ([]string, []Change) {
 	for _, k := range Variables() {
 		cleared[k.Name] = k.Tier != Reported
 	}
-	set := settings(environ, p, cleared)
+	for _, n := range p.Clear {
+		cleared[n] = true
+	}
+	set := settings(environ, p)
 	for _, s := range set {
 		cleared[s.Name] = true
 	}
@@ -77,7 +82,7 @@ func Build(environ []string, p Plan) ([]string, []Change) {
 
 // settings resolves the plan to the variables that are really set. A later
 // setting of the same name wins.
-func settings(environ []string, p Plan, cleared map[string]bool) []Setting {
+func settings(environ []string, p Plan) []Setting {
 	var set []Setting
 	add := func(s Setting) {
 		set = slices.DeleteFunc(set, func(o Setting) bool { return o.Name == s.Name })

@@ -1,0 +1,153 @@
+package launch
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// relayBuffer holds one read: the whole pipe, so that a full one needs one call.
+	relayBuffer = pipeSize
+	// pipeAtom is what write(2) puts into a pipe in one piece (PIPE_BUF on
+	// Linux): writers that share one pipe keep their lines whole up to it.
+	pipeAtom = 4096
+	// drainTime is waited for output of processes that the command left behind
+	// (DESIGN.md, section 5: at most half a second).
+	drainTime = 500 * time.Millisecond
+)
+
+// relay copies one output of the command to the caller's file: it writes first
+// and looks at the bytes after that.
+type relay struct {
+	src *os.File
+	dst int
+
+	scan     io.Writer
+	terminal bool
+	done     chan struct{} // closed at the end of the copy
+	left     bool          // the copy ended although a writer is left; valid after done
+	dead     bool          // the reader went away
+	pipe     bool          // dst is a pipe or a socket, which others may write to
+}
+
+// run copies until every writer has closed its end, or until a while after
+// finish. It must not be called twice.
+func (r *relay) run() {
+	defer close(r.done)
+	var st unix.Stat_t
+	if unix.Fstat(r.dst, &st) == nil {
+		r.pipe = st.Mode&unix.S_IFMT == unix.S_IFIFO || st.Mode&unix.S_IFMT == unix.S_IFSOCK
+	}
+	buf := make([]byte, relayBuffer)
+	have := 0 // an unfinished line, held back while more of it is there to read
+	for {
+		n, err := r.src.Read(buf[have:])
+		if n > 0 {
+			have = r.pass(buf, have, n)
+		}
+		if err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				have = r.rest(buf, have)
+				r.left = true
+			}
+			r.write(buf[:have])
+			return
+		}
+		if r.dead {
+			// Closing our end gives the command what it would get bare: EPIPE,
+			// or death by SIGPIPE. What is already in the pipe is still looked at.
+			r.rest(buf, 0)
+			_ = r.src.Close()
+			return
+		}
+	}
+}
+
+// pass delivers buf[:have+n], of which the last n bytes are new, and returns how
+// many bytes it moved to the front of buf to keep back.
+func (r *relay) pass(buf []byte, have, n int) int {
+	data := buf[:have+n]
+	keep := 0
+	if r.pipe && data[len(data)-1] != '\n' && len(data) < len(buf) && r.readable() > 0 {
+		if nl := bytes.LastIndexByte(data, '\n'); len(data)-nl-1 < pipeAtom {
+			keep = len(data) - nl - 1
+		}
+	}
+	r.write(data[:len(data)-keep])
+	_, _ = r.scan.Write(buf[have : have+n])
+	return copy(buf, data[len(data)-keep:])
+}
+
+// write delivers b. A reader that went away ends the delivery; any other
+// failure (a full disk, a file size limit) loses these bytes alone, as it would
+// for the command itself.
+func (r *relay) write(b []byte) {
+	for len(b) > 0 && !r.dead {
+		n := len(b)
+		if r.pipe && n > pipeAtom {
+			n = pipeAtom
+			if nl := bytes.LastIndexByte(b[:n], '\n'); nl >= 0 {
+				n = nl + 1
+			}
+		}
+		if err := writeAll(r.dst, b[:n]); err == unix.EPIPE {
+			r.dead = true
+		}
+		b = b[n:]
+	}
+}
+
+// readable returns how many bytes wait in the source.
+func (r *relay) readable() (n int) {
+	if conn, err := r.src.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	}
+	return n
+}
+
+// rest delivers what waits in the source now, and no more: a process that the
+// command left behind may write for ever.
+func (r *relay) rest(buf []byte, have int) int {
+	conn, err := r.src.SyscallConn()
+	if err != nil {
+		return have
+	}
+	for left := r.readable(); left > 0; {
+		n := 0
+		_ = conn.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), buf[have:min(len(buf), have+left)]) })
+		if n <= 0 {
+			break
+		}
+		left -= n
+		have = r.pass(buf, have, n)
+	}
+	return have
+}
+
+// finish says that the command has ended, and waits for the copy.
+func (r *relay) finish() {
+	_ = r.src.SetReadDeadline(time.Now().Add(drainTime))
+	<-r.done
+}
+
+// finished reports whether the copy has ended.
+func (r *relay) finished() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// resize carries the user's window size over to the command's terminal.
+func (r *relay) resize() {
+	if conn, err := r.src.SyscallConn(); r.terminal && err == nil {
+		_ = conn.Control(func(fd uintptr) { copySize(r.dst, int(fd)) })
+	}
+}

@@ -1,0 +1,105 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A signal that was sent to zlexec alone must be forwarded; one that went to the
+// whole process group (a terminal's Ctrl-C, kill -PGID, timeout, scancel with
+// proctrack/linuxproc) has reached the command already and must not be sent
+// twice. Nothing in the siginfo tells the two apart. So a sentinel, a process
+// that does nothing, sits in the same group and tree with all signals blocked:
+// what is pending there went to the command as well.
+//
+// It is forked without exec, because a second Go start costs a millisecond of
+// CPU, and a helper program may not be there. That is sound only because the
+// child calls nothing but raw system calls with every signal blocked: it never
+// enters Go's scheduler, allocates, or grows its stack.
+
+// sentinel is the process; pid 0 means that there is none.
+type sentinel struct{ pid int }
+
+const sentinelName = "zlexec-sentinel\x00" // 15 bytes and a NUL: all that the kernel keeps
+
+// newSentinel forks one. Without one (no process left to fork) signals are told
+// apart by si_code alone. The calling thread must be locked, since the sentinel
+// ends with the thread that forked it.
+func newSentinel() sentinel {
+	old := setMask(^uint64(0))
+	pid := forkSentinel(uintptr(unix.Getpid()))
+	setMask(old)
+	return sentinel{pid}
+}
+
+//go:norace
+//go:nosplit
+func forkSentinel(parent uintptr) int {
+	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno != 0 {
+		return 0
+	}
+	if pid != 0 {
+		return int(pid)
+	}
+	_, _, _ = syscall.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0)
+	if ppid, _, _ := syscall.RawSyscall(unix.SYS_GETPPID, 0, 0, 0); ppid != parent {
+		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0) // zlexec ended before the line above
+	}
+	_, _, _ = syscall.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(unsafe.StringData(sentinelName))), 0)
+	// The caller's files must be closed when the command closes them.
+	if _, _, errno := syscall.RawSyscall(unix.SYS_CLOSE_RANGE, 0, ^uintptr(0)>>32, 0); errno != 0 {
+		for fd := uintptr(0); fd < 4096; fd++ { // before Linux 5.9
+			_, _, _ = syscall.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
+		}
+	}
+	for {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+	}
+}
+
+// received returns the set of signals that reached the sentinel (bit n-1 for
+// signal n), and replaces it by a fresh one if there were any, since pending
+// signals cannot be taken back. ok is false when there is no sentinel.
+func (s *sentinel) received() (set uint64, ok bool) {
+	if s.pid == 0 {
+		return 0, false
+	}
+	status := readProc(fmt.Sprintf("/proc/%d/status", s.pid))
+	_, rest, found := bytes.Cut(status, []byte("\nShdPnd:\t"))
+	if !found || len(rest) < 16 {
+		return 0, false
+	}
+	set, err := strconv.ParseUint(string(rest[:16]), 16, 64)
+	if err != nil {
+		return 0, false
+	}
+	if set != 0 {
+		next := newSentinel() // first the new one: no moment without
+		s.end()
+		*s = next
+	}
+	return set, true
+}
+
+// kill ends the sentinel without waiting for that.
+func (s *sentinel) kill() {
+	if s.pid > 0 { // 0 would be this whole group
+		_ = unix.Kill(s.pid, unix.SIGKILL)
+	}
+}
+
+// end kills the sentinel and reaps it.
+func (s *sentinel) end() {
+	s.kill()
+	for s.pid > 0 {
+		if _, err := unix.Wait4(s.pid, nil, 0, nil); err != unix.EINTR {
+			s.pid = 0
+		}
+	}
+}

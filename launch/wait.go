@@ -1,0 +1,198 @@
+package launch
+
+import (
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// settle is how long a signal waits before it is forwarded or dropped: a
+	// sender that goes through a group's processes one by one (slurmstepd with
+	// proctrack/linuxproc) needs a moment to reach the sentinel too.
+	settle = 5 * time.Millisecond
+	// guardDelay is how old a command must be to get a sentinel: one that ends
+	// before costs a quarter of a start less. A signal to the whole group in that
+	// time reaches the command twice, unless a terminal sent it.
+	guardDelay = 2 * time.Millisecond
+	// releaseDelay separates a command that closed its output and works on from
+	// one that is just ending.
+	releaseDelay = 50 * time.Millisecond
+	// stuckTime is waited after SIGKILL. A process stuck in a driver does not
+	// die of it, and a run with --timeout must end all the same.
+	stuckTime = 10 * time.Second
+)
+
+// supervisor waits for the command and stands in for it towards its caller: it
+// passes signals on, stops when the command stops, and ends it on time.
+type supervisor struct {
+	pid      int
+	signals  *signals
+	sentinel sentinel
+	relays   []*relay
+	quiet    bool // nothing will be said at the end, so outputs may be given up
+
+	guardAt  time.Time
+	guarded  bool      // the sentinel has been started
+	pending  []arrival // signals not yet forwarded or dropped
+	decideAt time.Time
+	received uint64 // every signal that came to zlexec, bit n-1 for n
+	yieldAt  time.Time
+
+	timeout, grace  time.Duration
+	termAt, killAt  time.Time
+	giveUpAt        time.Time
+	targets         []process
+	timedOut, stuck bool
+	ended           bool
+	status          unix.WaitStatus
+	usage           unix.Rusage
+}
+
+// run returns when the command has ended, or was given up after --timeout.
+func (s *supervisor) run() {
+	if s.timeout > 0 {
+		s.termAt = time.Now().Add(s.timeout)
+	}
+	s.guardAt = time.Now().Add(guardDelay)
+	for s.reap(); !s.ended && !s.stuck; s.reap() {
+		poll := []unix.PollFd{{Fd: int32(s.signals.r), Events: unix.POLLIN}}
+		_, _ = unix.Poll(poll, s.sleep())
+		for _, a := range s.signals.read() {
+			s.arrive(a)
+		}
+		s.act(time.Now())
+	}
+}
+
+// sleep returns the milliseconds until the next thing is due, -1 for none.
+func (s *supervisor) sleep() int {
+	ms := -1
+	for _, t := range []time.Time{s.guardAt, s.decideAt, s.yieldAt, s.termAt, s.killAt, s.giveUpAt} {
+		if t.IsZero() {
+			continue
+		}
+		// Rounded up: waking early would only spin.
+		if d := int(max(0, time.Until(t)+time.Millisecond-1) / time.Millisecond); ms < 0 || d < ms {
+			ms = d
+		}
+	}
+	return ms
+}
+
+// due reports whether *t has come, and clears it then.
+func due(t *time.Time, now time.Time) bool {
+	if t.IsZero() || now.Before(*t) {
+		return false
+	}
+	*t = time.Time{}
+	return true
+}
+
+func (s *supervisor) act(now time.Time) {
+	if due(&s.guardAt, now) {
+		s.sentinel, s.guarded = newSentinel(), true
+	}
+	if due(&s.decideAt, now) {
+		s.decide()
+	}
+	if due(&s.yieldAt, now) && s.quiet {
+		for _, r := range s.relays {
+			if r.finished() {
+				release(r.dst)
+			}
+		}
+	}
+	if due(&s.termAt, now) {
+		s.timedOut = true
+		s.targets = descendants(s.pid)
+		signalAll(s.targets, unix.SIGTERM)
+		signalAll(s.targets, unix.SIGCONT) // a stopped process does not see TERM
+		s.killAt = now.Add(s.grace)
+	}
+	if due(&s.killAt, now) {
+		signalAll(append(descendants(s.pid), s.targets...), unix.SIGKILL)
+		s.giveUpAt = now.Add(stuckTime)
+	}
+	s.stuck = due(&s.giveUpAt, now)
+}
+
+// wake makes run look at its relays; any goroutine may call it.
+func (s *signals) wake() { _, _ = unix.Write(s.w, make([]byte, siginfoSize)) }
+
+func (s *supervisor) arrive(a arrival) {
+	switch {
+	case a.sig == 0: // wake
+		s.yieldAt = time.Now().Add(releaseDelay)
+		return
+	case a.sig == unix.SIGCHLD && a.code > 0: // news of a child: reap looks
+		return
+	case a.sig == unix.SIGWINCH:
+		for _, r := range s.relays {
+			r.resize()
+		}
+	}
+	s.received |= bit(a.sig)
+	a.unguarded = !s.guarded
+	s.pending = append(s.pending, a)
+	if s.decideAt.IsZero() {
+		s.decideAt = time.Now().Add(settle)
+	}
+}
+
+func bit(sig syscall.Signal) uint64 { return 1 << (uint(sig) - 1) }
+
+// decide forwards what zlexec alone received.
+func (s *supervisor) decide() {
+	group, ok := s.sentinel.received()
+	for _, a := range s.pending {
+		toGroup := group&bit(a.sig) != 0
+		if !ok || a.unguarded {
+			toGroup = a.code > 0 // the terminal signals groups, a process mostly one pid
+		}
+		if !toGroup {
+			_ = unix.Kill(s.pid, a.sig)
+		}
+	}
+	s.pending, s.decideAt = nil, time.Time{}
+}
+
+// reap takes the command's change of state, if there is one. The command is
+// waited for here only, so that its pid stays its own until then.
+func (s *supervisor) reap() {
+	var ws unix.WaitStatus
+	var usage unix.Rusage
+	pid, err := unix.Wait4(s.pid, &ws, unix.WNOHANG|unix.WUNTRACED, &usage)
+	switch {
+	case err == unix.EINTR:
+		s.reap()
+	case pid != s.pid:
+	case ws.Stopped():
+		s.mirror(ws.StopSignal())
+	default:
+		s.ended, s.status, s.usage = true, ws, usage
+	}
+}
+
+// mirror stops zlexec as the command was stopped, so that the shell sees its job
+// stop, and returns when the job goes on.
+func (s *supervisor) mirror(sig syscall.Signal) {
+	// The command has stopped: sending it the same again would stop it once more
+	// after "fg". The rest is decided now, while the sentinel still shows it.
+	kept := s.pending[:0]
+	for _, a := range s.pending {
+		if a.sig != unix.SIGTSTP && a.sig != unix.SIGTTIN && a.sig != unix.SIGTTOU {
+			kept = append(kept, a)
+		}
+	}
+	s.pending = kept
+	s.decide()
+	if sig != unix.SIGSTOP {
+		setDefault(sig)
+		defer s.signals.handle(sig)
+	}
+	// In an orphaned group the kernel drops TSTP, TTIN and TTOU here as it does
+	// for any process; then zlexec goes on waiting.
+	_ = unix.Kill(unix.Getpid(), sig)
+}
