@@ -1,6 +1,9 @@
 #: class = fatal
 #: marker = cuda.
 #: env = NCCL_SOCKET_IFNAME=lo
+# With the context dead, a process that printed its verdict may hang in NCCL's exit for ever:
+# the limit ends it, and the fatal marker still decides.
+#: flags = --timeout 45s --grace 5s
 #: needs = torch
 import tempfile
 
