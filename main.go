@@ -129,18 +129,11 @@ func plain(args, environ []string) (*cli, bool) {
 	}
 	c := &cli{}
 	v := reflect.ValueOf(c).Elem()
-	flags := map[string]int{}
 	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		flags["--"+flagName(f)] = i
-		if short := f.Tag.Get("short"); short != "" {
-			flags["-"+short] = i
-		}
-		if d := f.Tag.Get("default"); d != "" && !set(v.Field(i), d) {
+		if d := v.Type().Field(i).Tag.Get("default"); d != "" && !set(v.Field(i), d) {
 			return nil, false
 		}
 	}
-	delete(flags, "--command")
 	groups := map[string]int{}
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
 		if args[0] == "--" {
@@ -148,8 +141,8 @@ func plain(args, environ []string) (*cli, bool) {
 			return c, len(c.Command) > 0
 		}
 		name, value, joined := strings.Cut(args[0], "=")
-		i, known := flags[name]
-		if !known {
+		i := field(v.Type(), name)
+		if i < 0 {
 			return nil, false
 		}
 		f := v.Type().Field(i)
@@ -181,13 +174,26 @@ func plain(args, environ []string) (*cli, bool) {
 	return c, true
 }
 
-// flagName spells a field as kong does.
-func flagName(f reflect.StructField) string {
-	if name := f.Tag.Get("name"); name != "" {
-		return name
+// field returns the index of the field that a flag's word names, as kong spells
+// it: the short form, or the name in lower case with hyphens. -1 for none.
+func field(t reflect.Type, word string) int {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := f.Tag.Get("name")
+		if name == "" {
+			name = hyphenated(f.Name)
+		}
+		short, isShort := f.Tag.Lookup("short")
+		if _, isArg := f.Tag.Lookup("arg"); !isArg && (word == "--"+name || isShort && word == "-"+short) {
+			return i
+		}
 	}
+	return -1
+}
+
+func hyphenated(name string) string {
 	var b strings.Builder
-	for i, r := range f.Name {
+	for i, r := range name {
 		if i > 0 && r >= 'A' && r <= 'Z' {
 			b.WriteByte('-')
 		}
@@ -197,8 +203,8 @@ func flagName(f reflect.StructField) string {
 }
 
 // set gives a field the value of a flag's text, if it has the plain form.
-func set(field reflect.Value, value string) bool {
-	switch p := field.Addr().Interface().(type) {
+func set(f reflect.Value, value string) bool {
+	switch p := f.Addr().Interface().(type) {
 	case *bool:
 		*p = true
 	case *string:

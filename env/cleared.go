@@ -33,46 +33,71 @@ type Known struct {
 // Variables returns every known variable of all tiers, with the program or page
 // that shows who reads it.
 func Variables() []Known {
-	var all []Known
-	add := func(tier Tier, why string, names ...string) {
-		for _, n := range names {
-			all = append(all, Known{n, tier, why})
-		}
+	return []Known{
+		{"CUDA_VISIBLE_DEVICES", Runtime, "read by CUDA, by HIP, and by most CUDA-alike runtimes (ROCm/clr rocdevice.cpp, torch_mlu)"},
+		{"CUDA_DEVICE_ORDER", Runtime, "changes what a CUDA index means (CUDA programming guide, environment variables)"},
+		{"HIP_VISIBLE_DEVICES", Runtime, "two layers of one runtime, each renumbers (ROCm/clr, ROCR-Runtime amd_filter_device.h)"},
+		{"ROCR_VISIBLE_DEVICES", Runtime, "two layers of one runtime, each renumbers (ROCm/clr, ROCR-Runtime amd_filter_device.h)"},
+		{"GPU_DEVICE_ORDINAL", Runtime, "set by Slurm beside the others; OpenCL reads it (Slurm gres.conf)"},
+		{"HSA_CU_MASK", Runtime, "its indices are resolved after ROCR_VISIBLE_DEVICES"},
+		{"MUSA_VISIBLE_DEVICES", Runtime, "the MUSA driver's mask (torch_musa quick start)"},
+		{"ASCEND_RT_VISIBLE_DEVICES", Runtime, "CANN's mask, and an index into it (CANN envref)"},
+		{"ASCEND_DEVICE_ID", Runtime, "CANN's mask, and an index into it (CANN envref)"},
+		{"NPU_VISIBLE_DEVICES", Runtime, "written beside the CANN mask by FlagGems tools and gpustack"},
+		{"CN_VISIBLE_DEVICES", Runtime, "torch_mlu reads CN_ before MLU_"},
+		{"MLU_VISIBLE_DEVICES", Runtime, "torch_mlu reads CN_ before MLU_"},
+		{"MACA_VISIBLE_DEVICES", Runtime, "MetaX (FlagGems tools/run_tests.py, vLLM-metax)"},
+		{"ILUVATAR_VISIBLE_DEVICES", Runtime, "Iluvatar (FlagGems tools/run_tests.py)"},
+		{"XPU_VISIBLE_DEVICES", Runtime, "Kunlunxin (vLLM-Kunlun env_vars.md)"},
+		{"TOPS_VISIBLE_DEVICES", Runtime, "Enflame (torch_gcu)"},
+		{"TXDA_VISIBLE_DEVICES", Runtime, "TsingMicro and Sunrise (FlagGems tools/run_tests.py)"},
+		{"TANG_VISIBLE_DEVICES", Runtime, "TsingMicro and Sunrise (FlagGems tools/run_tests.py)"},
+		{"ZE_AFFINITY_MASK", Runtime, "Level Zero and SYCL masks, and what numbers them (level-zero-spec PROG.rst)"},
+		{"ONEAPI_DEVICE_SELECTOR", Runtime, "Level Zero and SYCL masks, and what numbers them (level-zero-spec PROG.rst)"},
+		{"SYCL_DEVICE_FILTER", Runtime, "Level Zero and SYCL masks, and what numbers them (level-zero-spec PROG.rst)"},
+		{"ZE_FLAT_DEVICE_HIERARCHY", Runtime, "Level Zero and SYCL masks, and what numbers them (level-zero-spec PROG.rst)"},
+		{"ZE_ENABLE_PCI_ID_DEVICE_ORDER", Runtime, "Level Zero and SYCL masks, and what numbers them (level-zero-spec PROG.rst)"},
+		{"HABANA_VISIBLE_MODULES", Runtime, "Gaudi module ids (docs.habana.ai, Ray hpu.py)"},
+		{"HLS_MODULE_ID", Runtime, "Gaudi module ids (docs.habana.ai, Ray hpu.py)"},
+		{"NEURON_RT_VISIBLE_CORES", Runtime, "Neuron cores (AWS Neuron runtime documentation)"},
+		{"NEURON_RT_NUM_CORES", Runtime, "Neuron cores (AWS Neuron runtime documentation)"},
+		{"TPU_VISIBLE_CHIPS", Runtime, "TPU chips, and the bounds that must match them (Ray tpu.py)"},
+		{"TPU_VISIBLE_DEVICES", Runtime, "TPU chips, and the bounds that must match them (Ray tpu.py)"},
+		{"TPU_CHIPS_PER_HOST_BOUNDS", Runtime, "TPU chips, and the bounds that must match them (Ray tpu.py)"},
+		{"TPU_HOST_BOUNDS", Runtime, "TPU chips, and the bounds that must match them (Ray tpu.py)"},
+		{"TPU_CHIPS_PER_PROCESS_BOUNDS", Runtime, "TPU chips, and the bounds that must match them (Ray tpu.py)"},
+		{"TPU_PROCESS_BOUNDS", Runtime, "TPU chips, and the bounds that must match them (Ray tpu.py)"},
+		{"RBLN_DEVICES", Runtime, "Rebellions, Biren, Tecorigin (Ray, DeepSpeed accelerators)"},
+		{"SUPA_VISIBLE_DEVICES", Runtime, "Rebellions, Biren, Tecorigin (Ray, DeepSpeed accelerators)"},
+		{"SDAA_VISIBLE_DEVICES", Runtime, "Rebellions, Biren, Tecorigin (Ray, DeepSpeed accelerators)"},
+		{"GEMS_VENDOR", Runtime, "FlagGems takes the first of these that is present (device_finder.py)"},
+		{"FLAGGEMS_VENDOR", Runtime, "FlagGems takes the first of these that is present (device_finder.py)"},
+		{"GEMS_BACKEND", Runtime, "FlagGems takes the first of these that is present (device_finder.py)"},
+		{"FLAGGEMS_BACKEND", Runtime, "FlagGems takes the first of these that is present (device_finder.py)"},
+		{"PPU_SDK", Runtime, "its presence alone makes FlagGems choose thead over GEMS_VENDOR (device_finder.py)"},
+		{"NVIDIA_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"AMD_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"MTHREADS_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"METHERDS_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"ASCEND_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"CAMBRICON_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"CAMBRICON_SPLIT_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"HYGON_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"IX_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"IX_REPLICA_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"ILUVATAR_COREX_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"ENFLAME_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"HABANA_VISIBLE_DEVICES", Container, "read by a container runtime when it makes the container"},
+		{"ARCH", Reported, "FlagGems takes its last part for the device architecture and may drop tuned kernels"},
+		{"FLAGTREE_BACKEND", Reported, "chooses Triton's toolchain"},
+		{"TORCH_DEVICE_BACKEND_AUTOLOAD", Reported, "0 keeps torch from loading its device plugin, which FlagGems relies on"},
+		{"CUDA_MPS_PIPE_DIRECTORY", Reported, "the MPS daemon may have renumbered the devices already"},
+		{"LOCAL_RANK", Reported, "a launcher's rank; some frameworks choose a device by it"},
+		{"RANK", Reported, "a launcher's rank; some frameworks choose a device by it"},
+		{"WORLD_SIZE", Reported, "a launcher's rank; some frameworks choose a device by it"},
+		{"DEVICE_ID", Reported, "a launcher's rank; some frameworks choose a device by it"},
+		{"FLAGOS_DEVICE_CONTROL_ENV_VAR", Reported, "overrides the device of vllm-plugin-FL"},
 	}
-	add(Runtime, "read by CUDA, by HIP, and by most CUDA-alike runtimes (ROCm/clr rocdevice.cpp, torch_mlu)", "CUDA_VISIBLE_DEVICES")
-	add(Runtime, "changes what a CUDA index means (CUDA programming guide, environment variables)", "CUDA_DEVICE_ORDER")
-	add(Runtime, "two layers of one runtime, each renumbers (ROCm/clr, ROCR-Runtime amd_filter_device.h)", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-	add(Runtime, "set by Slurm beside the others; OpenCL reads it (Slurm gres.conf)", "GPU_DEVICE_ORDINAL")
-	add(Runtime, "its indices are resolved after ROCR_VISIBLE_DEVICES", "HSA_CU_MASK")
-	add(Runtime, "the MUSA driver's mask (torch_musa quick start)", "MUSA_VISIBLE_DEVICES")
-	add(Runtime, "CANN's mask, and an index into it (CANN envref)", "ASCEND_RT_VISIBLE_DEVICES", "ASCEND_DEVICE_ID")
-	add(Runtime, "written beside the CANN mask by FlagGems tools and gpustack", "NPU_VISIBLE_DEVICES")
-	add(Runtime, "torch_mlu reads CN_ before MLU_", "CN_VISIBLE_DEVICES", "MLU_VISIBLE_DEVICES")
-	add(Runtime, "MetaX (FlagGems tools/run_tests.py, vLLM-metax)", "MACA_VISIBLE_DEVICES")
-	add(Runtime, "Iluvatar (FlagGems tools/run_tests.py)", "ILUVATAR_VISIBLE_DEVICES")
-	add(Runtime, "Kunlunxin (vLLM-Kunlun env_vars.md)", "XPU_VISIBLE_DEVICES")
-	add(Runtime, "Enflame (torch_gcu)", "TOPS_VISIBLE_DEVICES")
-	add(Runtime, "TsingMicro and Sunrise (FlagGems tools/run_tests.py)", "TXDA_VISIBLE_DEVICES", "TANG_VISIBLE_DEVICES")
-	add(Runtime, "Level Zero and SYCL masks, and what numbers them (level-zero-spec PROG.rst)", "ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR",
-		"SYCL_DEVICE_FILTER", "ZE_FLAT_DEVICE_HIERARCHY", "ZE_ENABLE_PCI_ID_DEVICE_ORDER")
-	add(Runtime, "Gaudi module ids (docs.habana.ai, Ray hpu.py)", "HABANA_VISIBLE_MODULES", "HLS_MODULE_ID")
-	add(Runtime, "Neuron cores (AWS Neuron runtime documentation)", "NEURON_RT_VISIBLE_CORES", "NEURON_RT_NUM_CORES")
-	add(Runtime, "TPU chips, and the bounds that must match them (Ray tpu.py)", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES",
-		"TPU_CHIPS_PER_HOST_BOUNDS", "TPU_HOST_BOUNDS", "TPU_CHIPS_PER_PROCESS_BOUNDS", "TPU_PROCESS_BOUNDS")
-	add(Runtime, "Rebellions, Biren, Tecorigin (Ray, DeepSpeed accelerators)", "RBLN_DEVICES", "SUPA_VISIBLE_DEVICES", "SDAA_VISIBLE_DEVICES")
-	add(Runtime, "FlagGems takes the first of these that is present (device_finder.py)", "GEMS_VENDOR", "FLAGGEMS_VENDOR", "GEMS_BACKEND", "FLAGGEMS_BACKEND")
-	add(Runtime, "its presence alone makes FlagGems choose thead over GEMS_VENDOR (device_finder.py)", "PPU_SDK")
-	add(Container, "read by a container runtime when it makes the container", "NVIDIA_VISIBLE_DEVICES", "AMD_VISIBLE_DEVICES",
-		"MTHREADS_VISIBLE_DEVICES", "METHERDS_VISIBLE_DEVICES", "ASCEND_VISIBLE_DEVICES", "CAMBRICON_VISIBLE_DEVICES",
-		"CAMBRICON_SPLIT_VISIBLE_DEVICES", "HYGON_VISIBLE_DEVICES", "IX_VISIBLE_DEVICES", "IX_REPLICA_DEVICES",
-		"ILUVATAR_COREX_VISIBLE_DEVICES", "ENFLAME_VISIBLE_DEVICES", "HABANA_VISIBLE_DEVICES")
-	add(Reported, "FlagGems takes its last part for the device architecture and may drop tuned kernels", "ARCH")
-	add(Reported, "chooses Triton's toolchain", "FLAGTREE_BACKEND")
-	add(Reported, "0 keeps torch from loading its device plugin, which FlagGems relies on", "TORCH_DEVICE_BACKEND_AUTOLOAD")
-	add(Reported, "the MPS daemon may have renumbered the devices already", "CUDA_MPS_PIPE_DIRECTORY")
-	add(Reported, "a launcher's rank; some frameworks choose a device by it", "LOCAL_RANK", "RANK", "WORLD_SIZE", "DEVICE_ID")
-	add(Reported, "overrides the device of vllm-plugin-FL", "FLAGOS_DEVICE_CONTROL_ENV_VAR")
-	return all
 }
 
 // ClearedNames returns the names of the variables that are cleared (tiers 1 and

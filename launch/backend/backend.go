@@ -221,11 +221,11 @@ func (f *Files) load(name string) (*Backend, error) {
 			return nil, err
 		}
 		b.files = append(b.files, u)
+		if err := b.check(u.name); err != nil {
+			return nil, err
+		}
 	}
-	if b == nil {
-		return nil, nil
-	}
-	return b, b.check()
+	return b, nil
 }
 
 // overlay replaces those keys of a struct that the user's text has.
@@ -258,8 +258,9 @@ func (b *Backend) Tools() (Tools, error) {
 	return t, nil
 }
 
-func (b *Backend) check() error {
-	where := b.files[len(b.files)-1].name
+// check reports what is wrong with a backend that the user's file made or
+// changed; the embedded ones are checked by a test.
+func (b *Backend) check(where string) error {
 	for _, v := range b.Visibility {
 		if err := v.Check(); err != nil {
 			return fmt.Errorf("%s: %w", where, err)
