@@ -276,10 +276,10 @@ func (c *cli) options(files *backend.Files) (launch.Options, error) {
 			return o, fmt.Errorf("%s %s: must not be negative", d.flag, d.d)
 		}
 	}
-	for i, m := range c.Marker {
-		rule, err := marker(m, i+1)
+	for _, m := range c.Marker {
+		rule, err := classify.ParseMarker(m)
 		if err != nil {
-			return o, err
+			return o, fmt.Errorf("--%w", err)
 		}
 		o.Markers = append(o.Markers, rule)
 	}
@@ -314,16 +314,6 @@ func (c *cli) device(files *backend.Files) string {
 		}
 	}
 	return ""
-}
-
-// marker reads CLASS=TEXT.
-func marker(s string, n int) (classify.Rule, error) {
-	name, text, ok := strings.Cut(s, "=")
-	class, err := classify.ParseClass(name)
-	if !ok || err != nil || class == classify.None || strings.TrimSpace(text) == "" {
-		return classify.Rule{}, fmt.Errorf("--marker %q: write CLASS=TEXT with fatal, poisoned or recoverable before the =", s)
-	}
-	return classify.Rule{ID: fmt.Sprintf("marker.%d", n), Class: class, Text: []string{text}, Source: "--marker"}, nil
 }
 
 // version is the module's version, or the commit that was built.

@@ -49,7 +49,7 @@ func (s *Scanner) foreignLine(low []byte) {
 		}
 		rest = after
 	}
-	for _, v := range s.config.Vendors {
+	for _, v := range s.prog.vendors {
 		for _, t := range []string{"_" + v + ".ops", "_" + v + "/ops/"} {
 			at := find(low, []byte(t), 0)
 			if frame && at >= 0 && (at == 0 || !isWord(low[at-1])) {

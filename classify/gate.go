@@ -93,24 +93,22 @@ func commonness() *[1 << shiftBits]uint8 {
 func (g *gates) add(t string, ref int, common *[1 << shiftBits]uint8) {
 	const lastWeight = 8 // the last group stops the search, the others only slow it
 	pad := append([]byte(t), make([]byte, slack)...)
+	sum, last := 0, g.width-3
+	for j := range last {
+		sum += int(common[trigram(pad, j)])
+	}
 	best, bestCost, bestSlot := 0, -1, 0
 	for i := 0; i+g.width <= len(t); i++ {
 		s, known := g.find(binary.LittleEndian.Uint64(pad[i:]) & g.mask)
-		cost := 0
-		for j := 0; j+3 <= g.width && !known; j++ {
-			n := int(common[trigram(pad, i+j)])
-			if j+3 == g.width {
-				n *= lastWeight
-			}
-			cost += n
-		}
 		if known {
 			best, bestSlot = i, s
 			break
 		}
-		if bestCost < 0 || cost < bestCost {
+		n := int(common[trigram(pad, i+last)])
+		if cost := sum + n*lastWeight; bestCost < 0 || cost < bestCost {
 			best, bestCost, bestSlot = i, cost, s
 		}
+		sum += n - int(common[trigram(pad, i)])
 	}
 	g.keys[bestSlot] = binary.LittleEndian.Uint64(pad[best:]) & g.mask
 	g.refs[bestSlot] = append(g.refs[bestSlot], ref)

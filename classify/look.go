@@ -9,6 +9,10 @@ import (
 // say so in their first words.
 const maxHitLine = 1000
 
+// restSize is how much of a line words like "may raise" take the evidence from: a
+// sentence, not what follows in a dump on one line.
+const restSize = 200
+
 // verdict is what one line means.
 type verdict struct {
 	entry   int    // the rule that decides, -1 if none
@@ -160,10 +164,13 @@ func (s *Scanner) mask(low []byte) (text []byte, by string) {
 	for _, i := range s.prog.ignores {
 		r := s.prog.entries[i].rule
 		for _, t := range s.prog.entries[i].texts {
-			for at := find(text, t, 0); at >= 0; at = find(text, t, at) {
+			for at := find(text, t, 0); at >= 0; at = find(text, t, at+1) {
 				to := at + len(t)
 				if r.Ignore == ignoreRest {
-					to = len(text)
+					if at > 0 && isWord(text[at-1]) {
+						continue // "unexpected error" is not an expected one
+					}
+					to = min(to+restSize, len(text))
 				}
 				blank(at, to, r.ID)
 			}
@@ -204,72 +211,21 @@ func errorWord(low []byte) bool {
 	return false
 }
 
-// noEvidence tells which rule, or which property of where the line stands, keeps
-// it from deciding.
-func (s *Scanner) noEvidence(st *stream, low, start, before []byte) (by, why string) {
-	for _, i := range s.prog.lines {
-		e := &s.prog.entries[i]
-		if (len(e.texts) == 0 || s.prog.said(e, start)) && e.regexp(start) {
-			return e.rule.ID, "line that is no evidence"
-		}
-	}
-	switch {
-	case st.tests.inSource && (bytes.HasPrefix(low, []byte("    ")) || bytes.HasPrefix(low, []byte(">  "))):
-		return "pytest.source", "source shown by pytest"
-	case st.tests.inSource && local(low):
-		return "pytest.local", "value of a local variable shown by pytest"
-	case bytes.HasPrefix(low, []byte("___")) && bytes.HasSuffix(bytes.TrimRight(low, " "), []byte("_")):
-		return "pytest.heading", "name of a test"
-	case sourceLine(low, before):
-		return "traceback.source", "source shown by a traceback"
-	case expected(before):
-		return "output.expected", "under a heading that says it is expected"
-	}
-	return "", ""
-}
-
-// local tells whether a line is "name = value".
-func local(low []byte) bool {
-	i := 0
-	for i < len(low) && isWord(low[i]) {
-		i++
-	}
-	rest := bytes.TrimLeft(low[i:], " ")
-	return i > 0 && len(rest) > 1 && rest[0] == '=' && rest[1] == ' '
-}
-
-// expected tells whether before ends within a block whose heading, a line between
-// dashes, says that its errors are expected.
-func expected(before []byte) bool {
-	if !bytes.Contains(before, []byte("expected")) {
-		return false
-	}
-	for range 40 {
-		line, rest := lastLine(before)
-		if line == nil {
-			return false
-		}
-		t := bytes.TrimSpace(line)
-		for _, rule := range []string{"---", "===", "***", "###"} {
-			if bytes.HasPrefix(t, []byte(rule)) && bytes.HasSuffix(t, []byte(rule)) {
-				return bytes.Contains(t, []byte("expected")) && !bytes.Contains(t, []byte("unexpected")) && !bytes.Contains(t, []byte("end"))
-			}
-		}
-		before = rest
-	}
-	return false
-}
-
 // hit counts the line for entry i.
 func (s *Scanner) hit(st *stream, i int, raw []byte, number int) {
 	t := &s.tallies[i]
-	c := s.prog.entries[i].rule.Class
-	st.tests.hit(c)
-	if t.count == 0 {
-		s.order++
-		*t = tally{order: s.order, at: st.tests.place(), first: Hit{Class: c, Marker: s.prog.entries[i].rule.ID, Line: clip(raw), LineNumber: number, Stream: st.name}}
-	} else if t.last == st.name && t.lastLine == number {
+	if t.last == st.name && t.lastLine == number {
 		return // pieces of one long line
+	}
+	r := s.prog.entries[i].rule
+	st.tests.hit(r.Class)
+	if n := len(t.hits); n < len(t.order) {
+		s.order++
+		t.order[n] = s.order
+		t.hits = append(t.hits, Hit{Class: r.Class, Marker: r.ID, Line: clip(raw), LineNumber: number, Stream: st.name})
+		if n == 0 {
+			t.at = st.tests.place()
+		}
 	}
 	t.count++
 	t.last, t.lastLine = st.name, number

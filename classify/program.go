@@ -30,6 +30,7 @@ type entry struct {
 
 // program is a set of rules made ready for the search.
 type program struct {
+	vendors []string
 	entries []entry
 	ignores []int // entries whose rule ignores text
 	lines   []int // entries whose rule ignores lines
@@ -55,6 +56,9 @@ func compile(c Config) (*program, error) {
 		}
 	}
 	p := &program{}
+	if c.Vendors != nil {
+		p.vendors = c.Vendors()
+	}
 	rules = append(append([]Rule(nil), c.Extra...), rules...)
 	for i := range rules {
 		p.add(&rules[i])
@@ -64,7 +68,7 @@ func compile(c Config) (*program, error) {
 		structure = append(pytestNames[:len(pytestNames):len(pytestNames)], structure...)
 	}
 	p.entries = append(p.entries, entry{kind: pytest, texts: byteTexts(structure)})
-	p.entries = append(p.entries, entry{kind: foreign, texts: byteTexts(foreignTexts(c.Vendors))})
+	p.entries = append(p.entries, entry{kind: foreign, texts: byteTexts(foreignTexts(p.vendors))})
 	var texts []string
 	var refs []int
 	for i, e := range p.entries {
@@ -143,7 +147,7 @@ func (e *entry) regexp(b []byte) bool {
 		return true
 	}
 	if e.re == nil {
-		e.re = regexp.MustCompile(e.rule.Match) // Rule.Check has compiled it once
+		e.re = regexp.MustCompile(e.rule.Match) // Rule.Check has parsed it
 	}
 	return e.re.Match(b)
 }
@@ -205,33 +209,6 @@ func identifier(t []byte) bool {
 		}
 	}
 	return true
-}
-
-// nameLeads announce an enumerator in addition to the usual leads.
-var nameLeads = []string{"lead", "returned", "result", "results", "returns", "status", "code", "rc", "ret", "retval", "res", "got"}
-
-// named tells whether the identifier that ends at end and has its last part at
-// at is an enumerator printed as an error, not a mention of it. start is low
-// without its prefixes.
-func named(low, start []byte, at, end int) bool {
-	if end < len(low) && isWord(low[end]) {
-		return false
-	}
-	for at > 0 && isWord(low[at-1]) {
-		at--
-	}
-	if at >= len(low)-len(start) && len(bytes.TrimLeft(low[len(low)-len(start):at], " \t")) == 0 && len(low) > 0 {
-		return true
-	}
-	before := bytes.TrimRight(low[:at], " `'\"")
-	rest := bytes.TrimLeft(low[end:], " ")
-	switch {
-	case led(low, at, nameLeads), bytes.HasSuffix(before, []byte("search for")), bytes.HasSuffix(before, []byte("results in")):
-		return true
-	case bytes.HasSuffix(before, []byte(":")) && (len(rest) == 0 || bytes.IndexByte([]byte(".,;)]'\""), rest[0]) >= 0):
-		return true // "failed to do this: NAME; while doing that"
-	}
-	return len(rest) > 1 && (rest[0] == ':' && rest[1] == ' ' || rest[0] == '(' || bytes.HasPrefix(rest, []byte("- ")))
 }
 
 // cut finds the marker whose text a line cut by pytest ("...") begins to say: at

@@ -3,7 +3,7 @@ package classify
 import (
 	"errors"
 	"fmt"
-	"regexp"
+	"regexp/syntax"
 	"strings"
 )
 
@@ -104,7 +104,7 @@ func (r *Rule) check() error {
 			}
 		}
 	}
-	if _, err := regexp.Compile(r.Match); err != nil {
+	if _, err := syntax.Parse(r.Match, syntax.Perl); err != nil { // compiled when needed
 		return fmt.Errorf("match: %w", err)
 	}
 	return nil

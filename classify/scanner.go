@@ -13,10 +13,10 @@ type Config struct {
 	// Rules returns the rules, in order of preference. It is called once, when
 	// the first bytes are searched: a silent command costs nothing.
 	Rules func() ([]Rule, error)
-	// Vendor is the active GEMS_VENDOR value, Vendors are all known ones: modules
-	// of the others are reported as foreign.
+	// Vendor is the active GEMS_VENDOR value, Vendors returns all known ones (it is
+	// called with Rules): modules of the others are reported as foreign.
 	Vendor  string
-	Vendors []string
+	Vendors func() []string
 	// Pytest says that the command is pytest: failing tests are tracked.
 	Pytest bool
 	// Explain keeps an Event per line that matched or was deliberately ignored.
@@ -56,7 +56,7 @@ type Result struct {
 	Class Class `json:"class"`
 	// Root is the first line of the decisive class, nil without one.
 	Root *Hit `json:"root"`
-	// Otherwise is the line that would have decided without the root's rule.
+	// Otherwise is the line that would have decided without the root line.
 	Otherwise *Hit   `json:"otherwise"`
 	Counts    Counts `json:"counts"`
 	// ForeignVendors are vendors other than the active one whose modules showed up.
@@ -90,12 +90,12 @@ type Scanner struct {
 	touched, touchedJoined            []int
 }
 
-// tally is what is known of one rule's lines.
+// tally is what is known of one rule's lines: how many, and the first two.
 type tally struct {
 	count int
-	first Hit
-	order int // among all first hits
-	at    place
+	hits  []Hit
+	order [2]int // when the hits came among those of all rules
+	at    place  // of the first
 
 	last     string // stream and number of the line counted last
 	lastLine int
@@ -173,14 +173,15 @@ func (s *Scanner) class(i int) Class {
 
 func (s *Scanner) conclude() Result {
 	res := Result{ForeignVendors: s.foreignVendors(), Events: s.events}
-	root := -1
 	for i := range s.tallies {
 		t := &s.tallies[i]
 		if t.count == 0 {
 			continue
 		}
 		c := s.class(i)
-		t.first.Class = c
+		for j := range t.hits {
+			t.hits[j].Class = c
+		}
 		switch c {
 		case Fatal:
 			res.Counts.Fatal += t.count
@@ -189,39 +190,40 @@ func (s *Scanner) conclude() Result {
 		case Recoverable:
 			res.Counts.Recoverable += t.count
 		}
-		if s.decides(i, root) {
-			root = i
-		}
 	}
+	root, _ := s.decisive(-1)
 	if root >= 0 {
-		hit := s.tallies[root].first
+		hit := s.tallies[root].hits[0]
 		res.Class, res.Root = hit.Class, &hit
-		res.Otherwise = s.otherwise(root)
+		if i, n := s.decisive(root); i >= 0 {
+			hit := s.tallies[i].hits[n]
+			res.Otherwise = &hit
+		}
 	}
 	res.Pytest = s.pytest(root)
 	return res
 }
 
-// decides tells whether entry i outranks entry j: a higher class, or the same
-// class earlier.
-func (s *Scanner) decides(i, j int) bool {
-	if j < 0 {
-		return true
-	}
-	a, b := &s.tallies[i], &s.tallies[j]
-	return a.first.Class > b.first.Class || a.first.Class == b.first.Class && a.order < b.order
-}
-
-func (s *Scanner) otherwise(root int) *Hit {
-	best := -1
+// decisive returns the rule, and which of its hits, that has the highest class and
+// came first; the first hit of the rule except is left out.
+func (s *Scanner) decisive(except int) (rule, hit int) {
+	rule = -1
 	for i := range s.tallies {
-		if i != root && s.tallies[i].count > 0 && s.decides(i, best) {
-			best = i
+		t := &s.tallies[i]
+		n := 0
+		if i == except {
+			n = 1
 		}
+		if n >= len(t.hits) {
+			continue
+		}
+		if rule >= 0 {
+			best := &s.tallies[rule]
+			if c, b := t.hits[n].Class, best.hits[hit].Class; c < b || c == b && t.order[n] > best.order[hit] {
+				continue
+			}
+		}
+		rule, hit = i, n
 	}
-	if best < 0 {
-		return nil
-	}
-	hit := s.tallies[best].first
-	return &hit
+	return rule, hit
 }

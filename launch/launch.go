@@ -238,7 +238,7 @@ func (r *run) scanner() (s *classify.Scanner, out, err bool) {
 	case "auto":
 		out, err = pytest, true
 	}
-	return classify.New(classify.Config{Rules: r.Backend.Rules, Vendor: r.Backend.Vendor, Pytest: pytest, Extra: r.Markers}), out, err
+	return classify.New(classify.Config{Rules: r.Backend.Rules, Vendor: r.Backend.Vendor, Vendors: backend.Vendors, Pytest: pytest, Extra: r.Markers}), out, err
 }
 
 // readings takes a snapshot of the chosen devices.

@@ -135,7 +135,7 @@ func Classify(o Options, name string, explain bool, w io.Writer) (int, error) {
 		defer f.Close()
 		in = f
 	}
-	c := classify.Config{Rules: backend.AllRules, Extra: o.Markers, Pytest: true, Explain: explain}
+	c := classify.Config{Rules: backend.AllRules, Vendors: backend.Vendors, Extra: o.Markers, Pytest: true, Explain: explain}
 	if o.Backend != nil {
 		c.Rules, c.Vendor = o.Backend.Rules, o.Backend.Vendor
 	}

@@ -126,27 +126,35 @@ func decodeHead(f file) (Backend, error) {
 	return b, f.strict(f.head, &b)
 }
 
-// strict decodes a part of the file; an unknown key or a wrong type is an error
-// that names the file and the line.
+// strict decodes a part of the file. The lines before it are put back as empty
+// ones when something is wrong, so that the error names the right line.
 func (f file) strict(part []byte, into any) error {
-	d := toml.NewDecoder(bytes.NewReader(part))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if err == nil {
+	if strict(f.name, part, into) == nil {
 		return nil
 	}
 	whole := slices.Concat(f.head, f.tools, f.markers)
 	before := bytes.Count(whole[:bytes.Index(whole, part)], []byte("\n"))
+	return strict(f.name, append(bytes.Repeat([]byte("\n"), before), part...), into)
+}
+
+// strict decodes TOML; an unknown key or a wrong type is an error that names the
+// file and the line.
+func strict(name string, data []byte, into any) error {
+	d := toml.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
 	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(unknown.Errors) > 0 {
-		e := unknown.Errors[0]
-		row, _ := e.Position()
-		return fmt.Errorf("%s:%d: unknown key %s", f.name, row+before, strings.Join(e.Key(), "."))
+		row, _ := unknown.Errors[0].Position()
+		return fmt.Errorf("%s:%d: unknown key %s", name, row, strings.Join(unknown.Errors[0].Key(), "."))
 	}
 	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
 		row, _ := wrong.Position()
-		return fmt.Errorf("%s:%d: %s", f.name, row+before, strings.TrimPrefix(wrong.Error(), "toml: "))
+		return fmt.Errorf("%s:%d: %s", name, row, strings.TrimPrefix(wrong.Error(), "toml: "))
 	}
-	return fmt.Errorf("%s: %w", f.name, err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // Names returns the names of all backends, sorted.

@@ -1,14 +1,13 @@
 package backend
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
+	"slices"
 
 	"github.com/flagos-ai/zlexec/classify"
-	"github.com/pelletier/go-toml/v2"
 )
 
 // markerFile is what concerns markers in a backend file: its own [[marker]] tables
@@ -27,70 +26,84 @@ var commonMarkers = [...]string{"cuda-strings", "torch", "frameworks", "boilerpl
 // markersDir holds the shared files, markers/<topic>.toml.
 const markersDir = "markers"
 
-// Rules returns the markers of the backend file (which may be missing or have none
-// of its own) and of the shared files it names, in order of preference, each
-// checked. An error names the file and, for a fault of form, the line.
-func Rules(fsys fs.FS, file string) ([]classify.Rule, error) {
-	data, err := fs.ReadFile(fsys, file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read backend file: %w", err)
-	}
-	return FileRules(fsys, file, data)
-}
+// Rules returns the markers of the backend: its own, with those of the user's
+// files over them, then the shared ones that it names. An error names the file
+// and, for a fault of form, the line.
+func (b *Backend) Rules() ([]classify.Rule, error) { return b.rules(embedded) }
 
-// FileRules is Rules for a backend file that was read already, as --backend-file's;
-// fsys holds the shared files.
-func FileRules(fsys fs.FS, file string, data []byte) ([]classify.Rule, error) {
-	own, err := decodeMarkers(file, data)
-	if err != nil {
-		return nil, err
+// rules is Rules with the shared files of fsys.
+func (b *Backend) rules(fsys fs.FS) ([]classify.Rule, error) {
+	var own []classify.Rule
+	from := commonMarkers[:]
+	for _, f := range b.files {
+		m, err := f.ownMarkers()
+		if err != nil {
+			return nil, err
+		}
+		if m.Markers.From != nil {
+			from = m.Markers.From
+		}
+		own = slices.DeleteFunc(own, func(r classify.Rule) bool {
+			return slices.ContainsFunc(m.Marker, func(o classify.Rule) bool { return o.ID == r.ID })
+		})
+		own = append(own, m.Marker...)
 	}
-	from := own.Markers.From
-	if from == nil {
-		from = commonMarkers[:]
-	}
-	rules := own.Marker
 	for _, topic := range from {
 		name := path.Join(markersDir, topic+".toml")
 		data, err := fs.ReadFile(fsys, name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: markers from %q: %w", file, topic, err)
+			return nil, fmt.Errorf("markers from %q: %w", topic, err)
 		}
 		shared, err := decodeMarkers(name, data)
 		if err != nil {
 			return nil, err
 		}
-		rules = append(rules, shared.Marker...)
+		own = append(own, shared.Marker...)
+	}
+	return own, nil
+}
+
+// ownMarkers decodes the marker part of the file. The lines before it are put
+// back as empty ones, so that an error names the right line.
+func (f file) ownMarkers() (markerFile, error) {
+	before := bytes.Count(f.head, []byte("\n")) + bytes.Count(f.tools, []byte("\n"))
+	return decodeMarkers(f.name, append(bytes.Repeat([]byte("\n"), before), f.markers...))
+}
+
+// AllRules returns the markers of every embedded backend and every shared file,
+// for a log of which nobody says where it comes from.
+func AllRules() ([]classify.Rule, error) {
+	var rules []classify.Rule
+	for _, pattern := range []string{"*.toml", markersDir + "/*.toml"} {
+		names, err := fs.Glob(embedded, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			data, err := embedded.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			m, err := cut(name, data).ownMarkers()
+			if err != nil {
+				return nil, err
+			}
+			rules = append(rules, m.Marker...)
+		}
 	}
 	return rules, nil
 }
 
-// decodeMarkers reads the marker part of a file. What else a backend file holds is
-// not looked at; an unknown key in the marker part is an error.
-func decodeMarkers(file string, data []byte) (markerFile, error) {
+// decodeMarkers reads the marker part of a file; an unknown key is an error.
+func decodeMarkers(name string, data []byte) (markerFile, error) {
 	var m markerFile
-	err := toml.NewDecoder(strings.NewReader(string(data))).DisallowUnknownFields().Decode(&m)
-	var strict *toml.StrictMissingError
-	if errors.As(err, &strict) {
-		err = nil
-		for _, e := range strict.Errors {
-			if k := e.Key(); len(k) > 0 && (k[0] == "marker" || k[0] == "markers") {
-				line, _ := e.Position()
-				return m, fmt.Errorf("%s:%d: unknown key %q", file, line, strings.Join(k, "."))
-			}
-		}
-	}
-	var form *toml.DecodeError
-	if errors.As(err, &form) {
-		line, _ := form.Position()
-		return m, fmt.Errorf("%s:%d: %w", file, line, err)
-	}
+	err := strict(name, data, &m)
 	if err != nil {
-		return m, fmt.Errorf("%s: %w", file, err)
+		return m, err
 	}
 	for i := range m.Marker {
 		if err := m.Marker[i].Check(); err != nil {
-			return m, fmt.Errorf("%s: %w", file, err)
+			return m, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return m, nil

@@ -37,7 +37,7 @@ func logText(size, every int) []byte {
 }
 
 func scan(rules []classify.Rule, data []byte, portion int) classify.Result {
-	s := classify.New(classify.Config{Rules: func() ([]classify.Rule, error) { return rules, nil }, Vendors: []string{"nvidia", "amd", "ascend", "mthreads"}})
+	s := classify.New(classify.Config{Rules: func() ([]classify.Rule, error) { return rules, nil }, Vendors: Vendors})
 	w := s.Stream("stderr")
 	for len(data) > 0 {
 		n := min(portion, len(data))
@@ -49,7 +49,7 @@ func scan(rules []classify.Rule, data []byte, portion int) classify.Result {
 
 func BenchmarkScan(b *testing.B) {
 	for _, backend := range []string{"cuda", "ascend"} {
-		rules, err := Rules(os.DirFS("."), backend+".toml")
+		rules, err := rulesOf(backend)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -68,24 +68,68 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-func BenchmarkLoad(b *testing.B) {
+// BenchmarkColour and BenchmarkPytest scan what costs more: escapes on every line,
+// and node ids.
+func BenchmarkColour(b *testing.B) {
+	benchmarkConfig(b, config("cuda"), bytes.ReplaceAll(logText(8<<20, 10000), []byte("\n"), []byte("\x1b[0m\n\x1b[32m")))
+}
+
+func BenchmarkPytest(b *testing.B) {
+	c := config("cuda")
+	c.Pytest = true
+	benchmarkConfig(b, c, logText(8<<20, 10000))
+}
+
+func benchmarkConfig(b *testing.B, c classify.Config, data []byte) {
+	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		rules, err := Rules(os.DirFS("."), "cuda.toml")
-		if err != nil {
+		if _, err := classify.ClassifyReader(c, bytes.NewReader(data)); err != nil {
 			b.Fatal(err)
 		}
-		scan(rules, []byte("x\n"), 10)
 	}
+}
+
+// BenchmarkLoad is what a run with any output pays once: the first reads the files,
+// the second makes the rules ready.
+func BenchmarkLoad(b *testing.B) {
+	b.Run("files", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := rulesOf("cuda"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	rules, err := rulesOf("cuda")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("gates", func(b *testing.B) {
+		for b.Loop() {
+			scan(rules, []byte("x\n"), 10)
+		}
+	})
+}
+
+// rulesOf returns the rules of a backend; one without a file has the common ones.
+func rulesOf(name string) ([]classify.Rule, error) {
+	b, err := (&Files{}).Load(name)
+	if err != nil {
+		b = &Backend{}
+	}
+	return b.Rules()
 }
 
 // config returns what classifies output under the backend of this name.
 func config(backend string) classify.Config {
-	return classify.Config{Rules: func() ([]classify.Rule, error) { return Rules(os.DirFS("."), backend+".toml") }}
+	return classify.Config{Rules: func() ([]classify.Rule, error) { return rulesOf(backend) }}
 }
 
 // TestWordings reads testdata/markers/<backend>/<class>.txt, every line of which is
 // a log of its own and has that class.
-func TestWordings(t *testing.T) {
+func TestWordings(t *testing.T) { wordings(t, config) }
+
+func wordings(t *testing.T, config func(backend string) classify.Config) {
+	t.Helper()
 	files, err := filepath.Glob("testdata/markers/*/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no wordings", err)
@@ -122,7 +166,7 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		rules, err := Rules(os.DirFS("."), file)
+		rules, err := rulesOf(strings.TrimSuffix(file, ".toml"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,30 +197,42 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestAllRules holds the wordings against every backend's rules at once: another
+// backend's marker must not change a class.
+func TestAllRules(t *testing.T) {
+	rules, err := AllRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wordings(t, func(string) classify.Config {
+		return classify.Config{Rules: func() ([]classify.Rule, error) { return rules, nil }}
+	})
+}
+
 func TestRulesErrors(t *testing.T) {
 	fsys := fstest.MapFS{
 		"markers/a.toml": {Data: []byte("[[marker]]\nid = \"a\"\nclass = \"fatal\"\ntext = [\"some text\"]\nsource = \"x\"\n")},
 		"markers/b.toml": {Data: []byte("[[marker]]\nid = \"b\"\nclass = \"fatal\"\nsource = \"x\"\n")},
 	}
 	for name, c := range map[string]struct{ data, want string }{
-		"unknown key":      {"name = \"x\"\n[[marker]]\nid = \"a\"\ntexts = []\n", "f.toml:4: unknown key \"marker.texts\""},
-		"unknown topic":    {"[markers]\nfrom = [\"zzz\"]\n", "f.toml: markers from \"zzz\""},
+		"unknown key":      {"name = \"x\"\n[[marker]]\nid = \"a\"\ntexts = []\n", "f.toml:4: unknown key marker.texts"},
+		"unknown topic":    {"[markers]\nfrom = [\"zzz\"]\n", "markers from \"zzz\""},
 		"topic with fault": {"[markers]\nfrom = [\"b\"]\n", "markers/b.toml: marker \"b\": no text"},
 		"bad class":        {"[[marker]]\nid = \"a\"\nclass = \"deadly\"\n", "f.toml:3"},
 		"no source":        {"[[marker]]\nid = \"a\"\nclass = \"fatal\"\ntext = [\"abc\"]\n", "no source"},
 		"bad expression":   {"[[marker]]\nid = \"a\"\nclass = \"fatal\"\ntext = [\"abc\"]\nmatch = \"(\"\nsource = \"x\"\n", "match"},
-		"not TOML":         {"[[marker]\n", "f.toml:1"},
+		"not TOML":         {"[[marker]]\nid = [\n", "f.toml:"},
 	} {
-		_, err := FileRules(fsys, "f.toml", []byte(c.data))
+		_, err := (&Backend{files: []file{cut("f.toml", []byte(c.data))}}).rules(fsys)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q in it", name, err, c.want)
 		}
 	}
-	rules, err := FileRules(fsys, "f.toml", []byte("name = \"x\"\n[markers]\nfrom = [\"a\"]\n"))
+	rules, err := (&Backend{files: []file{cut("f.toml", []byte("name = \"x\"\n[markers]\nfrom = [\"a\"]\n"))}}).rules(fsys)
 	if err != nil || len(rules) != 1 || rules[0].ID != "a" {
 		t.Errorf("got %v, %v", rules, err)
 	}
-	if rules, err := Rules(os.DirFS("."), "no-such-backend.toml"); err != nil || len(rules) == 0 {
+	if rules, err := rulesOf("no-such-backend"); err != nil || len(rules) == 0 {
 		t.Errorf("a backend without a file gets the common markers: %d, %v", len(rules), err)
 	}
 }
