@@ -274,7 +274,7 @@ func (r *run) start(again bool) (outcome, classify.Result, error) {
 // supervise runs the command under zlexec.
 func (r *run) supervise() (int, error) {
 	hostname, _ := os.Hostname() // empty where the kernel does not tell
-	rec := &Record{Schema: "zlexec/1", StartedAt: time.Now().UTC(), Hostname: hostname, Argv: r.Argv, Backend: r.Backend.Name,
+	rec := &Record{Schema: "zlexec/1", StartedAt: time.Now().UTC().Truncate(time.Millisecond), Hostname: hostname, Argv: r.Argv, Backend: r.Backend.Name,
 		Vendor: optional(r.Backend.Vendor), Device: optional(r.device), Op: optional(r.Op), Env: r.changes, Scheduler: r.scheduler,
 		Telemetry: map[string]Snapshot{}, Attempts: 1}
 	if wd, err := os.Getwd(); err == nil {
@@ -291,7 +291,7 @@ func (r *run) supervise() (int, error) {
 		return 0, err
 	}
 	if r.RetryPoisoned && result.Class == classify.Poisoned && !o.someoneStopped() {
-		rec.Earlier = append(rec.Earlier, Attempt{o.duration.Seconds(), exitStatus(o), result.Class, result.Root})
+		rec.Earlier = append(rec.Earlier, Attempt{seconds(o.duration), exitStatus(o), result.Class, result.Root})
 		if !r.Quiet {
 			say("poisoned (%s): running it again with ZL_ENABLE_CUDAGRAPH=0", result.Root.Marker)
 		}
@@ -321,7 +321,7 @@ const stopTime = 2 * time.Second
 // close writes what was asked for, says what came out, and ends as the command did.
 func (r *run) close(rec *Record, o outcome, result classify.Result) int {
 	v := judge(o, result.Class, r.Mode)
-	rec.DurationS = o.duration.Seconds()
+	rec.DurationS = seconds(o.duration)
 	rec.Exit, rec.ExitCode, rec.Usage = exitStatus(o), v.code, usage(o)
 	rec.Class, rec.Root, rec.Otherwise, rec.Counts = result.Class, result.Root, result.Otherwise, result.Counts
 	rec.ForeignVendors, rec.Pytest = result.ForeignVendors, result.Pytest

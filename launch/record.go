@@ -93,11 +93,14 @@ func signalName(sig syscall.Signal) string {
 
 func usage(o outcome) Usage {
 	return Usage{
-		UserS:     time.Duration(o.usage.Utime.Nano()).Seconds(),
-		SystemS:   time.Duration(o.usage.Stime.Nano()).Seconds(),
+		UserS:     seconds(time.Duration(o.usage.Utime.Nano())),
+		SystemS:   seconds(time.Duration(o.usage.Stime.Nano())),
 		MaxRSSMiB: o.usage.Maxrss >> 10, // kilobytes on Linux
 	}
 }
+
+// seconds rounds to milliseconds: what is beyond them differs at every run.
+func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
 // append writes the record as one line to the file that the pattern names.
 func (r *Record) append(pattern string) error {

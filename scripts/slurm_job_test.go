@@ -1,0 +1,146 @@
+package scripts_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// batch writes a batch script, submits it, and returns the job's id.
+func (s *slurm) batch(options, script string) string {
+	s.t.Helper()
+	name := filepath.Join(s.dir, "job.sh")
+	script = "#!/bin/bash\nZ='" + s.zlexec + " -q --telemetry off -b cuda'\n" + script + "\n"
+	if err := os.WriteFile(name, []byte(script), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	args := append([]string{"sbatch", "--parsable"}, strings.Fields(options)...)
+	out, errs, code := s.run(append(args, name)...)
+	if code != 0 {
+		s.t.Fatalf("sbatch: code %d\n%s", code, errs)
+	}
+	return strings.TrimSpace(out)
+}
+
+// state returns what Slurm says of a job.
+func (s *slurm) state(job string) string {
+	out, _, _ := s.run("scontrol", "show", "job", job)
+	return out
+}
+
+func (s *slurm) cancel(job string) { s.run("scancel", job) }
+
+func TestSlurmExitCodes(t *testing.T) {
+	flavours(t, func(s *slurm) {
+		line := fmt.Sprintf("case $SLURM_PROCID in 0) T='%s' ;; 1) T='%s' ;; 2) T='%s' ;; *) T=fine ;; esac; export T; ", recoverableText, poisonedText, fatalText)
+		for tasks, want := range map[string]int{"1": 80, "2": 81, "3": 82, "4": 82} {
+			if _, errs, code := s.task("-n"+tasks, line+`$Z -b cuda sh -c 'echo "$T" >&2; test "$T" = fine'`); code != want {
+				s.t.Errorf("%s tasks: srun's code is %d, want %d\n%s", tasks, code, want, errs)
+			}
+		}
+		if _, _, code := s.task("-n1", "$Z -b cuda sh -c 'exit 5'"); code != 5 {
+			s.t.Errorf("an own code: %d", code)
+		}
+		// 82 ends a batch job for good; 80 requeues it and 81 holds it (slurm.conf's
+		// RequeueExit and RequeueExitHold: the recipe of docs/slurm.md).
+		for text, want := range map[string]string{fatalText: "JobState=FAILED Reason=NonZeroExitCode", recoverableText: "Restarts=1", poisonedText: "Reason=JobHeldUser"} {
+			job := s.batch("-n1 -o out", fmt.Sprintf(`srun $Z -- sh -c 'echo "%s" >&2; exit 1'`, text))
+			s.eventually(want+" for "+text, func() bool { return strings.Contains(s.state(job), want) })
+			s.cancel(job)
+		}
+		job := s.batch("--array=1-3 -o /dev/null", "exec $Z --record array.jsonl -- true")
+		s.eventually("three lines of the array", func() bool { return len(s.records("array.jsonl")) == 3 })
+		for _, r := range s.records("array.jsonl") {
+			if sch := r["scheduler"].(map[string]any); sch["array_task"] == nil || sch["job_id"] == nil {
+				s.t.Errorf("job %s: scheduler %v", job, sch)
+			}
+		}
+	})
+}
+
+// TestSlurmSelfRequeue is the recipe for sites whose slurm.conf cannot be changed.
+func TestSlurmSelfRequeue(t *testing.T) {
+	t.Setenv("SLURM_CLUSTER_REQUEUE", "0")
+	flavours(t, func(s *slurm) {
+		job := s.batch("-n1 -o out --requeue --open-mode=append", fmt.Sprintf(`
+srun $Z --record runs.jsonl -- sh -c 'echo "%s" >&2; exit 1'
+code=$?
+if [ $code = 80 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 2 ]; then
+	scontrol requeue "$SLURM_JOB_ID" && sleep 60
+fi
+exit $code`, recoverableText))
+		s.eventually("the last of three starts fails", func() bool {
+			s.run("scontrol", "update", "jobid="+job, "starttime=now") // Slurm would wait two minutes
+			state := s.state(job)
+			return strings.Contains(state, "JobState=FAILED") && strings.Contains(state, "Restarts=2") && strings.Contains(state, "ExitCode=80:0")
+		})
+		if n := len(s.records("runs.jsonl")); n != 3 {
+			s.t.Errorf("%d records, want one for each of three starts", n)
+		}
+	})
+}
+
+// counter records what it is sent, and takes a moment over TERM, as a program
+// that saves its state does.
+const counter = `
+import os, signal, sys, time
+f = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+got = []
+def note(n, _):
+    os.write(f, b"%s\n" % signal.Signals(n).name.encode())
+    got.append(n)
+for n in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
+    signal.signal(n, note)
+os.write(f, b"ready\n")
+while signal.SIGTERM not in got:
+    time.sleep(0.05)
+time.sleep(1)
+os.write(f, b"saved\n")
+sys.exit(3)
+`
+
+func TestSlurmSignals(t *testing.T) {
+	flavours(t, func(s *slurm) {
+		if _, err := os.Stat("/usr/bin/python3"); err != nil {
+			s.t.Skip("no /usr/bin/python3")
+		}
+		program := filepath.Join(s.dir, "counter.py")
+		if err := os.WriteFile(program, []byte(counter), 0o666); err != nil {
+			s.t.Fatal(err)
+		}
+		job := s.batch("-n1 -o out --open-mode=append", "srun $Z --record stop.jsonl -- /usr/bin/python3 "+program+" got")
+		s.eventually("the start", func() bool { return strings.Contains(s.file("got"), "ready") })
+		for i := range 5 {
+			s.run("scancel", "-s", "USR1", job+".0")
+			s.eventually("a USR1", func() bool { return strings.Count(s.file("got"), "SIGUSR1") > i })
+		}
+		s.run("scancel", job)
+		s.eventually("the record of a cancelled step", func() bool { return len(s.records("stop.jsonl")) == 1 })
+		want := "ready SIGUSR1 SIGUSR1 SIGUSR1 SIGUSR1 SIGUSR1 SIGTERM saved"
+		if got := strings.Join(strings.Fields(s.file("got")), " "); got != want {
+			s.t.Errorf("the command got %q, want %q", got, want)
+		}
+		if r := s.records("stop.jsonl")[0]; r["exit"].(map[string]any)["code"] != 3.0 || r["exit_code"] != 3.0 {
+			s.t.Errorf("record of a command that saved its state: exit %v, exit_code %v", r["exit"], r["exit_code"])
+		}
+
+		// A warning ahead of the time limit.
+		job = s.batch("-n1 -t 2 --signal=USR2@110 -o out --open-mode=append", "srun $Z -- /usr/bin/python3 "+program+" ahead")
+		s.eventually("the warning", func() bool { return strings.Contains(s.file("ahead"), "SIGUSR2") })
+		s.cancel(job)
+		s.eventually("the end", func() bool { return strings.Contains(s.file("ahead"), "saved") })
+		if got := strings.Join(strings.Fields(s.file("ahead")), " "); got != "ready SIGUSR2 SIGTERM saved" {
+			s.t.Errorf("the command got %q", got)
+		}
+
+		// A command that dies of the cancellation: nothing but the record is left.
+		job = s.batch("-n1 -o out --open-mode=append", "srun $Z --record dead.jsonl -- sleep 600")
+		s.eventually("a running step", func() bool { _, _, code := s.run("scontrol", "show", "step", job+".0"); return code == 0 })
+		s.eventually("the sleep", func() bool { s.run("scancel", job); return len(s.records("dead.jsonl")) == 1 })
+		if r := s.records("dead.jsonl"); len(r) != 1 || r[0]["exit"].(map[string]any)["signal"] != "SIGTERM" {
+			s.t.Errorf("record of a cancelled command: %v", r)
+		}
+	})
+}
