@@ -111,6 +111,8 @@ func viaKong(args []string, stdout io.Writer) (c *cli, done bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: see zlexec --help", err)
 	}
+	// kong has rewritten words that are not UTF-8; the command is the rest of the line.
+	c.Command = args[len(args)-len(c.Command):]
 	if len(c.Command) > 0 && c.Command[0] == "--" {
 		c.Command = c.Command[1:] // exactly one: a second one is the command's
 	}

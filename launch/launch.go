@@ -54,7 +54,7 @@ func Run(o Options) (int, error) {
 	if o.Exec || r.nothingToDo() {
 		file, err := lookup(o.Argv[0], r.childEnv)
 		if err == nil {
-			err = startError(o.Argv[0], execute(file, o.Argv, r.childEnv))
+			err = &StartError{o.Argv[0], execute(file, o.Argv, r.childEnv), ExitCannotExecute}
 		}
 		return 0, err
 	}

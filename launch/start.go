@@ -32,7 +32,7 @@ func Internal(args []string) bool {
 			}
 		}
 		err := execute(args[1], args[2:], environ)
-		complain("%v", startError(args[2], err))
+		complain("%v", &StartError{args[2], err, ExitCannotExecute})
 		os.Exit(ExitCannotExecute)
 	case len(args) == 1 && args[0] == pumpArg0:
 		pumpMain()
