@@ -79,12 +79,16 @@ func (s *screen) await(text string, n int) {
 	s.t.Fatalf("%q was not shown %d times in %q", text, n, s.shown())
 }
 
-// foreground waits until the terminal belongs to the shell, or to a job of it.
+// foreground waits until the terminal belongs to the shell, or to a job of it that
+// runs: a Ctrl-Z before the shell has sent CONT is lost for any job.
 func (s *screen) foreground(shell bool) {
 	s.t.Helper()
 	eventually(s.t, "the foreground", func() bool {
 		group, err := unix.IoctlGetInt(int(s.tty.Fd()), unix.TIOCGPGRP)
-		return err == nil && (group == s.cmd.Process.Pid) == shell
+		if shell { // and asks for the next line: what is typed before that may be flushed
+			return err == nil && group == s.cmd.Process.Pid && strings.HasSuffix(s.shown(), "ready> ")
+		}
+		return err == nil && group != s.cmd.Process.Pid && state(group) != "T"
 	})
 }
 

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"slices"
 	"syscall"
 	"time"
 
@@ -133,12 +134,27 @@ func (s *supervisor) arrive(a arrival) {
 			r.resize()
 		}
 	}
+	// The kernel drops a stop that waits when CONT comes, and the other way round,
+	// in the sentinel too: an older one of the two says nothing any more.
+	if isStop(a.sig) {
+		s.drop(func(p arrival) bool { return p.sig == unix.SIGCONT })
+	} else if a.sig == unix.SIGCONT {
+		s.drop(func(p arrival) bool { return isStop(p.sig) })
+	}
 	s.received |= bit(a.sig)
 	a.unguarded = !s.guarded
 	s.pending = append(s.pending, a)
 	if s.decideAt.IsZero() {
 		s.decideAt = time.Now().Add(settle)
 	}
+}
+
+// drop forgets pending signals.
+func (s *supervisor) drop(which func(arrival) bool) { s.pending = slices.DeleteFunc(s.pending, which) }
+
+// isStop reports whether the signal is one by which a terminal stops a job.
+func isStop(sig syscall.Signal) bool {
+	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }
 
 func bit(sig syscall.Signal) uint64 { return 1 << (uint(sig) - 1) }
@@ -180,13 +196,7 @@ func (s *supervisor) reap() {
 func (s *supervisor) mirror(sig syscall.Signal) {
 	// The command has stopped: sending it the same again would stop it once more
 	// after "fg". The rest is decided now, while the sentinel still shows it.
-	kept := s.pending[:0]
-	for _, a := range s.pending {
-		if a.sig != unix.SIGTSTP && a.sig != unix.SIGTTIN && a.sig != unix.SIGTTOU {
-			kept = append(kept, a)
-		}
-	}
-	s.pending = kept
+	s.drop(func(a arrival) bool { return isStop(a.sig) })
 	s.decide()
 	if sig != unix.SIGSTOP {
 		setDefault(sig)
