@@ -4,6 +4,7 @@
 # With the context dead, a process that printed its verdict may hang in NCCL's exit for ever:
 # the limit ends it, and the fatal marker still decides.
 #: flags = --timeout 45s --grace 5s
+#: timed_out = any
 #: needs = torch
 import tempfile
 
