@@ -283,3 +283,41 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestProcessorTimesAndTemperature(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("stat", "cpu  10 2 3 80 5 1 1 0 7 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n")
+	if got := readTimes(filepath.Join(root, "stat")); got == nil || *got != (cpuTimes{busy: 17, total: 102}) {
+		t.Errorf("times: %+v", got)
+	}
+	for _, odd := range []string{"", "cpu 1 2\n", "cpu a b c d e f g h\n", "intr 1 2 3 4 5 6 7 8 9\n"} {
+		write("odd", odd)
+		if got := readTimes(filepath.Join(root, "odd")); got != nil {
+			t.Errorf("%q: %+v", odd, got)
+		}
+	}
+	if got := readTemp(root); got != nil {
+		t.Errorf("no sensor: %v", *got)
+	}
+	write("sys/class/hwmon/hwmon0/temp1_label", "Core 0\n")
+	write("sys/class/hwmon/hwmon0/temp1_input", "99000\n")
+	write("sys/class/thermal/thermal_zone0/type", "cpu-thermal\n")
+	write("sys/class/thermal/thermal_zone0/temp", "41500\n")
+	if got := readTemp(root); got == nil || *got != 41.5 {
+		t.Errorf("thermal zone: %v", got)
+	}
+	write("sys/class/hwmon/hwmon0/temp2_label", "Package id 0\n")
+	write("sys/class/hwmon/hwmon0/temp2_input", "52000\n")
+	if got := readTemp(root); got == nil || *got != 52 {
+		t.Errorf("package: %v", got)
+	}
+}
