@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -155,6 +156,33 @@ func TestExitCodesInHelp(t *testing.T) {
 		}
 		if !strings.Contains(string(readme), "| "+word) && !strings.Contains(string(readme), word+" |") && !strings.Contains(string(readme), "/ "+word) {
 			t.Errorf("README.md does not say exit code %s", word)
+		}
+	}
+}
+
+// TestImports holds the house's order: main, launch, launch/backend, then env,
+// classify and sample, which do not know each other.
+func TestImports(t *testing.T) {
+	const module = "github.com/flagos-ai/zlexec"
+	allowed := map[string][]string{
+		"/env": nil, "/classify": nil, "/sample": nil,
+		"/launch/backend": {"/env", "/classify", "/sample"},
+		"/launch":         {"/launch/backend", "/env", "/classify", "/sample"},
+	}
+	for pkg, may := range allowed {
+		out, err := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}} {{.Standard}}", module+pkg).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(out)) {
+			f := strings.Fields(line)
+			own, isOwn := strings.CutPrefix(f[0], module)
+			if isOwn && own != pkg && !slices.Contains(may, own) {
+				t.Errorf("%s imports %s", pkg, own)
+			}
+			if !isOwn && f[1] == "false" && (pkg == "/env" || pkg == "/classify") {
+				t.Errorf("%s imports %s: it needs the standard library alone", pkg, f[0])
+			}
 		}
 	}
 }

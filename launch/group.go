@@ -57,14 +57,14 @@ func descendants(root int) []process {
 		}
 	}
 	group := unix.Getpgrp()
-	for todo := []int{root}; len(todo) > 0; {
-		for _, st := range children[todo[0]] {
-			todo = append(todo, st.pid)
+	for queue := []int{root}; len(queue) > 0; {
+		for _, st := range children[queue[0]] {
+			queue = append(queue, st.pid)
 			if st.pgrp == group {
 				list = append(list, st.process)
 			}
 		}
-		todo = todo[1:]
+		queue = queue[1:]
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -75,7 +76,11 @@ func run(argv, dirs, env []string, deadline time.Time) outcome {
 	cmd := exec.Command(path, argv[1:]...)
 	cmd.Args[0] = argv[0]
 	cmd.Env = cLocale(env)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// The tool goes when zlexec does, also by a signal that nothing here catches. The
+	// kernel ties that to the thread that starts the tool, so it must stay.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	stdout, err := newSink()
 	if err != nil {
 		return outcome{reason: err.Error()}

@@ -5,15 +5,11 @@ package backend
 import (
 	"bytes"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"github.com/flagos-ai/zlexec/env"
 	"github.com/flagos-ai/zlexec/sample"
@@ -59,13 +55,6 @@ type Tools struct {
 	Telemetry []sample.Tool `toml:"telemetry"`
 }
 
-// file is one backend file, cut where its tools and its markers begin: they are
-// the bulk of it, and come in this order.
-type file struct {
-	name                 string
-	head, tools, markers []byte
-}
-
 // Files is the embedded files with the user's (--backend-file) over them.
 type Files struct{ user []file }
 
@@ -95,66 +84,6 @@ func Open(paths []string) (*Files, error) {
 		f.user = append(f.user, u)
 	}
 	return f, nil
-}
-
-func cut(name string, data []byte) file {
-	f := file{name: name, head: data}
-	for offset := 0; offset < len(data); {
-		line, _, _ := bytes.Cut(data[offset:], []byte("\n"))
-		switch t := bytes.TrimSpace(line); {
-		case bytes.HasPrefix(t, []byte("[[list]]")), bytes.HasPrefix(t, []byte("[[telemetry]]")):
-			if f.tools == nil {
-				f.head, f.tools = data[:offset], data[offset:]
-			}
-		case bytes.HasPrefix(t, []byte("[[marker]]")), bytes.HasPrefix(t, []byte("[markers]")):
-			before := len(data) - len(f.tools)
-			if f.tools == nil {
-				f.head = data[:offset]
-			} else {
-				f.tools = data[before:offset]
-			}
-			f.markers = data[offset:]
-			return f
-		}
-		offset += len(line) + 1
-	}
-	return f
-}
-
-func decodeHead(f file) (Backend, error) {
-	var b Backend
-	return b, f.strict(f.head, &b)
-}
-
-// strict decodes a part of the file. The lines before it are put back as empty
-// ones when something is wrong, so that the error names the right line.
-func (f file) strict(part []byte, into any) error {
-	if strict(f.name, part, into) == nil {
-		return nil
-	}
-	whole := slices.Concat(f.head, f.tools, f.markers)
-	before := bytes.Count(whole[:bytes.Index(whole, part)], []byte("\n"))
-	return strict(f.name, append(bytes.Repeat([]byte("\n"), before), part...), into)
-}
-
-// strict decodes TOML; an unknown key or a wrong type is an error that names the
-// file and the line.
-func strict(name string, data []byte, into any) error {
-	d := toml.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(unknown.Errors) > 0 {
-		row, _ := unknown.Errors[0].Position()
-		return fmt.Errorf("%s:%d: unknown key %s", name, row, strings.Join(unknown.Errors[0].Key(), "."))
-	}
-	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
-		row, _ := wrong.Position()
-		return fmt.Errorf("%s:%d: %s", name, row, strings.TrimPrefix(wrong.Error(), "toml: "))
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
 }
 
 // Names returns the names of all backends, sorted.
@@ -236,21 +165,6 @@ func (f *Files) load(name string) (*Backend, error) {
 	return b, nil
 }
 
-// overlay replaces those keys of a struct that the user's text has.
-func overlay(base, over any, name string, text []byte) error {
-	var present map[string]any
-	if err := toml.Unmarshal(text, &present); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	from, to := reflect.ValueOf(over).Elem(), reflect.ValueOf(base).Elem()
-	for i := range from.NumField() {
-		if _, ok := present[from.Type().Field(i).Tag.Get("toml")]; ok {
-			to.Field(i).Set(from.Field(i))
-		}
-	}
-	return nil
-}
-
 // Tools returns how the backend's devices are listed and read.
 func (b *Backend) Tools() (Tools, error) {
 	var t Tools
@@ -275,47 +189,4 @@ func (b *Backend) check(where string) error {
 		}
 	}
 	return nil
-}
-
-// unknown says which backends there are, and which one the user may have meant.
-func (f *Files) unknown(name string) error {
-	names := f.Names()
-	nearest, best := "", 4 // further off than three edits is no typing error
-	for _, n := range names {
-		words := []string{n}
-		if b, err := f.load(n); err == nil {
-			words = append(words, b.Aliases...)
-		}
-		for _, w := range words {
-			if d := distance(strings.ToLower(name), w); d < best && d < len(w) {
-				nearest, best = w, d
-			}
-		}
-	}
-	hint := ""
-	if nearest != "" {
-		hint = fmt.Sprintf(", did you mean %s?", nearest)
-	}
-	return fmt.Errorf("--backend %s: unknown%s known are %s, and auto", name, hint, strings.Join(names, ", "))
-}
-
-// distance is the number of single-letter edits between two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }

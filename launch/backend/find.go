@@ -63,3 +63,46 @@ func (f *Files) Print(w io.Writer, asJSON bool) error {
 	}
 	return nil
 }
+
+// unknown says which backends there are, and which one the user may have meant.
+func (f *Files) unknown(name string) error {
+	names := f.Names()
+	nearest, best := "", 4 // further off than three edits is no typing error
+	for _, n := range names {
+		words := []string{n}
+		if b, err := f.load(n); err == nil {
+			words = append(words, b.Aliases...)
+		}
+		for _, w := range words {
+			if d := distance(strings.ToLower(name), w); d < best && d < len(w) {
+				nearest, best = w, d
+			}
+		}
+	}
+	hint := ""
+	if nearest != "" {
+		hint = fmt.Sprintf(", did you mean %s?", nearest)
+	}
+	return fmt.Errorf("--backend %s: unknown%s known are %s, and auto", name, hint, strings.Join(names, ", "))
+}
+
+// distance is the number of single-letter edits between two words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
+			diagonal, row[j+1] = row[j+1], next
+		}
+	}
+	return row[len(b)]
+}
