@@ -36,11 +36,23 @@ func TestMain(m *testing.M) {
 		child(os.Args[1:])
 		os.Exit(0)
 	}
+	defaultSignals()
 	code := m.Run()
 	if dir, err := built(); err == nil && dir != "" {
 		_ = os.RemoveAll(filepath.Dir(dir))
 	}
 	os.Exit(code)
+}
+
+// defaultSignals starts the tests anew with no signal ignored, if one is: under
+// nohup, or in a background job of a plain shell, commands could not die of it.
+func defaultSignals() {
+	const mark = "TEST_SIGNALS_ARE_DEFAULT"
+	if _, done := os.LookupEnv(mark); !done && (signal.Ignored(unix.SIGHUP) || signal.Ignored(unix.SIGINT)) {
+		if env, err := exec.LookPath("env"); err == nil {
+			_ = syscall.Exec(env, append([]string{"env", "--default-signal", os.Args[0]}, os.Args[1:]...), append(os.Environ(), mark+"=1"))
+		}
+	}
 }
 
 // built returns the path of the binary, made by scripts/build once.
