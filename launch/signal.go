@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -162,6 +161,10 @@ func dieBy(sig syscall.Signal) {
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // also where core_pattern is a pipe, which ignores RLIMIT_CORE
 	setDefault(sig)
 	setMask(0)
-	_ = unix.Kill(unix.Getpid(), sig)
-	time.Sleep(time.Second) // another thread may take the signal; far more than it needs
+	raise(sig)
 }
+
+// raise sends the signal to this very thread, so that it has worked before the
+// call returns: kill(2) may choose another thread, which takes it later, and by
+// then the disposition may be another one.
+func raise(sig syscall.Signal) { _ = unix.Tgkill(unix.Getpid(), unix.Gettid(), sig) }

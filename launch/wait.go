@@ -93,6 +93,9 @@ func due(t *time.Time, now time.Time) bool {
 
 func (s *supervisor) act(now time.Time) {
 	if due(&s.guardAt, now) {
+		for _, a := range s.signals.read() { // what came before there was a sentinel
+			s.arrive(a)
+		}
 		s.sentinel, s.guarded = newSentinel(), true
 	}
 	if due(&s.decideAt, now) {
@@ -204,5 +207,5 @@ func (s *supervisor) mirror(sig syscall.Signal) {
 	}
 	// In an orphaned group the kernel drops TSTP, TTIN and TTOU here as it does
 	// for any process; then zlexec goes on waiting.
-	_ = unix.Kill(unix.Getpid(), sig)
+	raise(sig)
 }
