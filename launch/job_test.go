@@ -83,13 +83,22 @@ func (s *screen) await(text string, n int) {
 // runs: a Ctrl-Z before the shell has sent CONT is lost for any job.
 func (s *screen) foreground(shell bool) {
 	s.t.Helper()
-	eventually(s.t, "the foreground", func() bool {
-		group, err := unix.IoctlGetInt(int(s.tty.Fd()), unix.TIOCGPGRP)
-		if shell { // and asks for the next line: what is typed before that may be flushed
-			return err == nil && group == s.cmd.Process.Pid && strings.HasSuffix(s.shown(), "ready> ")
+	group := 0
+	for range 3000 {
+		var err error
+		if group, err = unix.IoctlGetInt(int(s.tty.Fd()), unix.TIOCGPGRP); err != nil {
+			s.t.Fatal(err)
 		}
-		return err == nil && group != s.cmd.Process.Pid && state(group) != "T"
-	})
+		if group == s.cmd.Process.Pid {
+			if shell && strings.HasSuffix(s.shown(), "ready> ") { // what is typed before that may be flushed
+				return
+			}
+		} else if !shell && state(group) != "T" {
+			return
+		}
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: 5e6}, nil)
+	}
+	s.t.Fatalf("the terminal belongs to %d (%s), the shell is %d: %q", group, state(group), s.cmd.Process.Pid, s.shown())
 }
 
 // shell is a real interactive bash, in which $Z is zlexec.

@@ -168,7 +168,9 @@ func (s *supervisor) decide() {
 	for _, a := range s.pending {
 		toGroup := group&bit(a.sig) != 0
 		if !ok || a.unguarded {
-			toGroup = a.code > 0 // the terminal signals groups, a process mostly one pid
+			// The terminal signals groups, a process mostly one pid. But a hangup
+			// (HUP, CONT) goes to the leader of the session alone, which zlexec may be.
+			toGroup = a.code > 0 && a.sig != unix.SIGHUP && a.sig != unix.SIGCONT
 		}
 		if !toGroup {
 			_ = unix.Kill(s.pid, a.sig)
