@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	}
 	defaultSignals()
 	code := m.Run()
-	if dir, err := built(); err == nil && dir != "" {
-		_ = os.RemoveAll(filepath.Dir(dir))
+	if binaryDir != "" {
+		_ = os.RemoveAll(binaryDir)
 	}
 	os.Exit(code)
 }
@@ -55,12 +55,15 @@ func defaultSignals() {
 	}
 }
 
+var binaryDir string // removed at the end
+
 // built returns the path of the binary, made by scripts/build once.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "zlexec-test")
 	if err != nil {
 		return "", err
 	}
+	binaryDir = dir
 	file := filepath.Join(dir, "zlexec")
 	if out, err := exec.Command("../scripts/build", file).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("scripts/build: %w\n%s", err, out)

@@ -27,22 +27,26 @@ type Scheduler struct {
 }
 
 // launcher is one that starts the ranks of a job, by the variables it sets for
-// each. job proves an allocation; the rest may be empty.
+// each. job proves an allocation; the rest may be empty. masks tells that it can
+// give each of its ranks a mask of its own.
 type launcher struct {
 	kind, job, step, rank, local, ranks string
+
+	masks bool
 }
 
 // launchers stand in the order in which they may be nested: one that is started
 // inside another comes first, since its ranks are the ones that matter.
 // Sources: srun(1), flux-environment(7), OpenMPI, MPICH and PALS documentation,
-// torch.distributed.run.
+// torch.distributed.run; for the masks srun --gpu-bind, flux's gpu-affinity=per-task,
+// Hydra's -gpus-per-proc and PALS's --gpu-bind.
 var launchers = [...]launcher{
 	{kind: "torchrun", rank: "RANK", local: "LOCAL_RANK", ranks: "LOCAL_WORLD_SIZE"},
 	{kind: "mpi", rank: "OMPI_COMM_WORLD_RANK", local: "OMPI_COMM_WORLD_LOCAL_RANK", ranks: "OMPI_COMM_WORLD_LOCAL_SIZE"},
-	{kind: "mpi", rank: "PMI_RANK", local: "MPI_LOCALRANKID", ranks: "MPI_LOCALNRANKS"},
-	{kind: "mpi", rank: "PALS_RANKID", local: "PALS_LOCAL_RANKID", ranks: "PALS_LOCAL_SIZE"},
-	{kind: "flux", job: "FLUX_JOB_ID", rank: "FLUX_TASK_RANK", local: "FLUX_TASK_LOCAL_ID"},
-	{kind: "slurm", job: "SLURM_JOB_ID", step: "SLURM_STEP_ID", rank: "SLURM_PROCID", local: "SLURM_LOCALID"},
+	{kind: "mpi", rank: "PMI_RANK", local: "MPI_LOCALRANKID", ranks: "MPI_LOCALNRANKS", masks: true},
+	{kind: "mpi", rank: "PALS_RANKID", local: "PALS_LOCAL_RANKID", ranks: "PALS_LOCAL_SIZE", masks: true},
+	{kind: "flux", job: "FLUX_JOB_ID", rank: "FLUX_TASK_RANK", local: "FLUX_TASK_LOCAL_ID", masks: true},
+	{kind: "slurm", job: "SLURM_JOB_ID", step: "SLURM_STEP_ID", rank: "SLURM_PROCID", local: "SLURM_LOCALID", masks: true},
 	{kind: "lsf", job: "LSB_JOBID"},
 	{kind: "pbs", job: "PBS_JOBID"},
 	{kind: "sge", job: "JOB_ID"}, // only beside SGE_TASK_ID: see allocation
@@ -176,10 +180,17 @@ func RankDevices(devices []string, rank, ranks int, divided bool) ([]string, err
 	return devices[rank : rank+1], nil
 }
 
-// divided reports whether each task has a mask of its own, of n devices: Slurm
-// then granted the node more than the task sees (--gpus-per-task, --gpu-bind).
+// divided reports whether this rank has a mask of its own, of n devices. srun tells:
+// Slurm then granted the step more on this node than the task sees. Of the other
+// launchers that can divide, one device is taken for this rank's own.
 func divided(environ []string, n int) bool {
+	l := ranker(environ)
+	if l == nil || !l.masks && has(environ, l.ranks) {
+		return false // its ranks share what it was given, even if that is one task's mask
+	}
 	granted, _ := env.Lookup(environ, "SLURM_GPUS_ON_NODE")
-	count, err := strconv.Atoi(granted)
-	return err == nil && count > n
+	if count, err := strconv.Atoi(granted); err == nil {
+		return count > n
+	}
+	return n == 1 && l.masks && l.kind != "slurm"
 }

@@ -64,11 +64,43 @@ func TestRankDevices(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got, err := RankDevices(strings.Fields(tt.devices), tt.rank, tt.ranks, tt.divided)
-		if err != nil && strings.Contains(err.Error(), tt.want) {
+		if err != nil && strings.Contains(tt.want, " ") && strings.Contains(err.Error(), tt.want) {
 			continue
 		}
 		if err != nil || !slices.Equal(got, strings.Fields(tt.want)) {
 			t.Errorf("%+v: got %q, %v", tt, got, err)
+		}
+	}
+}
+
+func TestDivided(t *testing.T) {
+	tests := []struct {
+		environ string
+		n       int
+		want    bool
+	}{
+		{"SLURM_LOCALID=1 SLURM_GPUS_ON_NODE=4", 1, true},  // --gpus-per-task=1
+		{"SLURM_LOCALID=1 SLURM_GPUS_ON_NODE=4", 2, true},  // --gpu-bind=closest, per_task:2
+		{"SLURM_LOCALID=1 SLURM_GPUS_ON_NODE=4", 4, false}, // --gres=gpu:4
+		{"SLURM_LOCALID=1 SLURM_GPUS_ON_NODE=1", 1, false}, // two tasks on one card
+		{"SLURM_LOCALID=1", 1, false},                      // a gres without a plugin, which srun never divides
+		// Launchers inside a step: their ranks share the mask of the task.
+		{"SLURM_LOCALID=1 SLURM_GPUS_ON_NODE=4 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2", 2, false},
+		{"SLURM_LOCALID=0 SLURM_GPUS_ON_NODE=4 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2", 2, false},
+		{"SLURM_LOCALID=0 SLURM_GPUS_ON_NODE=4 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=4", 1, true},
+		// A script that says export LOCAL_RANK=$SLURM_LOCALID is no torchrun.
+		{"SLURM_LOCALID=3 SLURM_GPUS_ON_NODE=4 LOCAL_RANK=3", 1, true},
+		{"FLUX_TASK_LOCAL_ID=1", 1, true},
+		{"FLUX_TASK_LOCAL_ID=1", 2, false},
+		{"PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=4", 1, true},
+		{"MPI_LOCALRANKID=1 MPI_LOCALNRANKS=4", 1, true},
+		{"LOCAL_RANK=1 LOCAL_WORLD_SIZE=2", 1, false},
+		{"OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2", 1, false},
+		{"", 1, false},
+	}
+	for _, tt := range tests {
+		if got := divided(strings.Fields(tt.environ), tt.n); got != tt.want {
+			t.Errorf("%q with %d devices: %v, want %v", tt.environ, tt.n, got, tt.want)
 		}
 	}
 }
