@@ -48,7 +48,7 @@ func (r *recorder) got() string {
 func (r *recorder) want(t *testing.T, what, list string) {
 	t.Helper()
 	eventually(t, what, func() bool { return len(r.got()) >= len(list) })
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // twice what zlexec waits before it forwards
 	if got := r.got(); got != list {
 		t.Errorf("%s: the command got %q, want %q", what, got, list)
 	}

@@ -11,8 +11,10 @@ import (
 const (
 	// settle is how long a signal waits before it is forwarded or dropped: a
 	// sender that goes through a group's processes one by one (slurmstepd with
-	// proctrack/linuxproc) needs a moment to reach the sentinel too.
-	settle = 5 * time.Millisecond
+	// proctrack/linuxproc) needs a moment to reach the sentinel too. Longer is not
+	// better: such a sender knows the processes that there were when it began, and
+	// misses a sentinel that was replaced since.
+	settle = 10 * time.Millisecond
 	// guardDelay is how old a command must be to get a sentinel: one that ends
 	// before costs a quarter of a start less. A signal to the whole group in that
 	// time reaches the command twice, unless a terminal sent it.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // batch writes a batch script, submits it, and returns the job's id.
@@ -115,6 +116,7 @@ func TestSlurmSignals(t *testing.T) {
 		for i := range 5 {
 			s.run("scancel", "-s", "USR1", job+".0")
 			s.eventually("a USR1", func() bool { return strings.Count(s.file("got"), "SIGUSR1") > i })
+			time.Sleep(300 * time.Millisecond) // the sentinel has been replaced by then (docs/transparency.md)
 		}
 		s.run("scancel", job)
 		s.eventually("the record of a cancelled step", func() bool { return len(s.records("stop.jsonl")) == 1 })
@@ -136,9 +138,10 @@ func TestSlurmSignals(t *testing.T) {
 		}
 
 		// A command that dies of the cancellation: nothing but the record is left.
-		job = s.batch("-n1 -o out --open-mode=append", "srun $Z --record dead.jsonl -- sleep 600")
-		s.eventually("a running step", func() bool { _, _, code := s.run("scontrol", "show", "step", job+".0"); return code == 0 })
-		s.eventually("the sleep", func() bool { s.run("scancel", job); return len(s.records("dead.jsonl")) == 1 })
+		job = s.batch("-n1 -o out --open-mode=append", "srun $Z --record dead.jsonl -- sh -c 'echo runs >dead; exec sleep 600'")
+		s.eventually("a running command", func() bool { return s.file("dead") != "" })
+		s.run("scancel", job)
+		s.eventually("the record of a command that died", func() bool { return len(s.records("dead.jsonl")) == 1 })
 		if r := s.records("dead.jsonl"); len(r) != 1 || r[0]["exit"].(map[string]any)["signal"] != "SIGTERM" {
 			s.t.Errorf("record of a cancelled command: %v", r)
 		}

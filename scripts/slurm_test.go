@@ -106,7 +106,7 @@ func sorted(text string) string {
 // machine may stand still, so the number of polls is bounded and not the time.
 func (s *slurm) eventually(what string, ok func() bool) {
 	s.t.Helper()
-	for range 600 {
+	for range 1500 {
 		if ok() {
 			return
 		}
