@@ -3,67 +3,97 @@ package classify
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
-// gates finds, in bytes that mostly hold none of them, windows of a fixed number
-// of bytes cut from the rules' texts: the search of Wu and Manber, which looks at
-// one group of three bytes and skips as far as no window can end. ASCII case is
-// folded by clearing one bit, which merges some punctuation too: a hit is only
-// the reason to look at a line.
+// gates finds, in bytes that mostly hold none of them, windows cut from the rules'
+// texts: eight bytes of each, or fewer for texts that have no more. At every fourth
+// byte a group of bytes is looked up in a table of the groups in all windows; a group
+// is so short that one of them lies in any window. ASCII case is folded by clearing
+// one bit, which merges some punctuation too: a hit is only the reason to look at a
+// line.
 type gates struct {
-	width int // bytes of a window, 3 to maxWidth
-	shift [1 << shiftBits]uint8
+	group uint64 // keeps the bytes of a group, and folds them
+	// marks tells by a group's hash where in windows it stands: bit d for d bytes
+	// after the start of a wide one, bit stride+d for a narrow one.
+	marks        [1 << markBits]uint8
+	wide, narrow windows
+}
+
+// windows are the windows of one width.
+type windows struct {
+	width int
+	mask  uint64 // keeps the bytes of a window, and folds them
 	keys  []uint64
 	refs  [][]int // what a window stands for, beside keys
-	mask  uint64
 }
 
 const (
-	shiftBits = 14 // 16 KiB: stays in the first-level cache
-	maxWidth  = 8  // a window is compared as one machine word
-	fold32    = 0x00dfdfdf
-	fold64    = 0xdfdfdfdfdfdfdfdf
+	stride    = 4
+	wideWidth = 8 // a window is compared as one machine word
+	// markBits: a table of 64 KiB, of which ordinary text touches so little that it
+	// stays in the first-level cache, and where hardly two groups share a place.
+	markBits = 16
 	// slack is how many bytes past the searched ones must be readable.
 	slack = 8
-	// laneBlock bytes are searched by four cursors at once: the search waits for
-	// one load after another, and four chains of loads overlap.
-	laneBlock = 4096
-	lanes     = 4
 )
 
-func trigram(b []byte, i int) uint32 {
-	return (binary.LittleEndian.Uint32(b[i:]) & fold32) * 0x9E3779B1 >> (32 - shiftBits)
-}
+// word returns the eight bytes at b[i:].
+func word(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 
-// slot is where a window's key is looked for first.
-func (g *gates) slot(key uint64) int {
-	return int(key * 0x9E3779B97F4A7C15 >> (64 - bits.Len(uint(len(g.keys)-1))))
+// folded returns a mask that keeps the first n bytes of a word without their case.
+func folded(n int) uint64 { return 0xdfdfdfdfdfdfdfdf & (1<<(8*n) - 1) }
+
+// hash returns the place in marks of the group that a word begins with.
+func (g *gates) hash(word uint64) int {
+	return int((word & g.group) * 0x9E3779B97F4A7C15 >> (64 - markBits))
 }
 
 // newGates builds the tables for texts in lower case; refs[i] belongs to texts[i].
+// Short texts make groups small, and with that the search slow, most of all with
+// three bytes, where nothing is left of a group.
 func newGates(texts []string, refs []int) *gates {
-	g := &gates{width: maxWidth}
+	narrow := wideWidth
 	for _, t := range texts {
-		g.width = min(g.width, len(t))
+		narrow = min(narrow, len(t))
 	}
-	g.mask = ^uint64(0) >> (64 - 8*g.width) & fold64
-	size := 64
-	for size < 4*len(texts) {
-		size *= 2
-	}
-	g.keys, g.refs = make([]uint64, size), make([][]int, size)
-	for i := range g.shift {
-		g.shift[i] = uint8(g.width - 2)
-	}
-	common := commonness()
+	g := &gates{group: folded(narrow - stride + 1), wide: newWindows(wideWidth, len(texts)), narrow: newWindows(narrow, len(texts))}
+	common := g.commonness()
 	for i, t := range texts {
-		g.add(t, refs[i], common)
+		if len(t) < wideWidth {
+			g.add(&g.narrow, stride, t, refs[i], common)
+		} else {
+			g.add(&g.wide, 0, t, refs[i], common)
+		}
 	}
 	return g
 }
 
-// commonText holds what ordinary logs are full of: windows made of its groups of
-// three letters would stop the search all the time.
+// newWindows returns an empty set for at most n windows.
+func newWindows(width, n int) windows {
+	size := 64
+	for size < 4*n { // mostly empty: a search for what is not there ends at once
+		size *= 2
+	}
+	return windows{width: width, mask: folded(width), keys: make([]uint64, size), refs: make([][]int, size)}
+}
+
+// find returns the place of the window that a word begins with, and whether it is
+// there.
+func (w *windows) find(word uint64) (int, bool) {
+	key := word & w.mask
+	for s := int(key * 0x9E3779B97F4A7C15 >> (64 - bits.Len(uint(len(w.keys)-1)))); ; s = (s + 1) & (len(w.keys) - 1) {
+		if w.refs[s] == nil {
+			return s, false
+		}
+		if w.keys[s] == key {
+			return s, true
+		}
+	}
+}
+
+// commonText holds what ordinary logs are full of: windows made of its groups
+// would stop the search all the time.
 const commonText = ` the and for with not from this that will have been are was has all can use using used to of in on is it as at be by or an if no
  info warning error debug failed failure running loading loaded checkpoint model step epoch loss memory usage time tokens throughput batch size
  device devices cuda kernel tensor torch python site-packages lib file line module import return call function value values default config
@@ -76,12 +106,12 @@ const commonText = ` the and for with not from this that will have been are was 
  core.py runner.py __init__.py the default path falling back longer than usual access operation running current previous
  2026-03-02 10:12:13.456789 2025 2024 100% 0.0123 [00:00<00:01, 12.34it/s] ======== -------- ________ ........ ######## |  | > ===> ** `
 
-// commonness counts groups of three letters in commonText, by their hash.
-func commonness() *[1 << shiftBits]uint8 {
-	var n [1 << shiftBits]uint8
+// commonness counts the groups of commonText, by their hash.
+func (g *gates) commonness() *[1 << markBits]uint8 {
+	var n [1 << markBits]uint8
 	text := append([]byte(commonText), make([]byte, slack)...)
-	for i := range len(commonText) - 2 {
-		if h := trigram(text, i); n[h] < 255 {
+	for i := range commonText {
+		if h := g.hash(word(text, i)); n[h] < 255 {
 			n[h]++
 		}
 	}
@@ -89,112 +119,85 @@ func commonness() *[1 << shiftBits]uint8 {
 }
 
 // add chooses the window of t: one that is there already if possible, else the
-// one whose groups, above all the last, are least common.
-func (g *gates) add(t string, ref int, common *[1 << shiftBits]uint8) {
-	const lastWeight = 8 // the last group stops the search, the others only slow it
+// one whose groups are least common. Its marks begin at bit shift.
+func (g *gates) add(w *windows, shift int, t string, ref int, common *[1 << markBits]uint8) {
 	pad := append([]byte(t), make([]byte, slack)...)
-	sum, last := 0, g.width-3
-	for j := range last {
-		sum += int(common[trigram(pad, j)])
-	}
-	best, bestCost, bestSlot := 0, -1, 0
-	for i := 0; i+g.width <= len(t); i++ {
-		s, known := g.find(binary.LittleEndian.Uint64(pad[i:]) & g.mask)
+	best, bestCost, place := 0, -1, 0
+	for i := 0; i+w.width <= len(t); i++ {
+		s, known := w.find(word(pad, i))
 		if known {
-			best, bestSlot = i, s
+			best, place = i, s
 			break
 		}
-		n := int(common[trigram(pad, i+last)])
-		if cost := sum + n*lastWeight; bestCost < 0 || cost < bestCost {
-			best, bestCost, bestSlot = i, cost, s
+		cost := 0
+		for d := range stride {
+			cost += int(common[g.hash(word(pad, i+d))])
 		}
-		sum += n - int(common[trigram(pad, i)])
-	}
-	g.keys[bestSlot] = binary.LittleEndian.Uint64(pad[best:]) & g.mask
-	g.refs[bestSlot] = append(g.refs[bestSlot], ref)
-	for j := 0; j+3 <= g.width; j++ {
-		h := trigram(pad, best+j)
-		g.shift[h] = min(g.shift[h], uint8(g.width-3-j))
-	}
-}
-
-// find returns the slot of key and whether it is there.
-func (g *gates) find(key uint64) (int, bool) {
-	for s := g.slot(key); ; s = (s + 1) & (len(g.keys) - 1) {
-		if g.refs[s] == nil {
-			return s, false
-		}
-		if g.keys[s] == key {
-			return s, true
+		if bestCost < 0 || cost < bestCost {
+			best, bestCost, place = i, cost, s
 		}
 	}
-}
-
-// at returns the refs of the window that starts at i, nil if none does.
-func (g *gates) at(b []byte, i int) []int {
-	if s, ok := g.find(binary.LittleEndian.Uint64(b[i:]) & g.mask); ok {
-		return g.refs[s]
+	w.keys[place] = word(pad, best) & w.mask
+	w.refs[place] = append(w.refs[place], ref)
+	for d := range stride {
+		g.marks[g.hash(word(pad, best+d))] |= 1 << (shift + d)
 	}
-	return nil
 }
 
 // next returns the first window that starts in b[from:end] and ends before end,
 // and its refs; -1 if there is none. b must be readable slack bytes beyond end.
 func (g *gates) next(b []byte, from, end int) (int, []int) {
-	for end-from >= laneBlock+maxWidth {
-		if g.any(b, from) {
-			if i, refs := g.scan(b, from, from+laneBlock); i >= 0 {
+	const four = 4 * stride
+	p := from + stride - 1
+	for ; p+four <= end; p += four { // text without a mark costs one branch
+		w := (*[four - stride + slack]byte)(b[p:])
+		if g.marks[g.hash(binary.LittleEndian.Uint64(w[:]))]|
+			g.marks[g.hash(binary.LittleEndian.Uint64(w[stride:]))]|
+			g.marks[g.hash(binary.LittleEndian.Uint64(w[2*stride:]))]|
+			g.marks[g.hash(binary.LittleEndian.Uint64(w[3*stride:]))] == 0 {
+			continue
+		}
+		for q := p; q < p+four; q += stride {
+			if i, refs := g.around(b, q, end); i >= 0 {
 				return i, refs
 			}
 		}
-		from += laneBlock
 	}
-	return g.scan(b, from, end-g.width+1)
-}
-
-// scan returns the first window that starts in [from, stop).
-func (g *gates) scan(b []byte, from, stop int) (int, []int) {
-	tail := g.width - 3
-	for p := from + tail; p < stop+tail; {
-		s := int(g.shift[trigram(b, p)])
-		if s == 0 {
-			if refs := g.at(b, p-tail); refs != nil {
-				return p - tail, refs
-			}
-			s = 1
+	for ; p < end; p += stride {
+		if i, refs := g.around(b, p, end); i >= 0 {
+			return i, refs
 		}
-		p += s
 	}
 	return -1, nil
 }
 
-// any tells whether a window starts in the laneBlock bytes at from.
-func (g *gates) any(b []byte, from int) bool {
-	const quarter = laneBlock / lanes
-	tail := g.width - 3
-	p0 := from + tail
-	p1, p2, p3 := p0+quarter, p0+2*quarter, p0+3*quarter
-	e0, e1, e2, e3 := p1, p2, p3, p0+laneBlock
-	b = b[:e3+slack]
-	for p0 < e0 && p1 < e1 && p2 < e2 && p3 < e3 {
-		s0, s1 := g.shift[trigram(b, p0)], g.shift[trigram(b, p1)]
-		s2, s3 := g.shift[trigram(b, p2)], g.shift[trigram(b, p3)]
-		if s0 == 0 || s1 == 0 || s2 == 0 || s3 == 0 {
-			if g.hit(b, p0, s0, tail) || g.hit(b, p1, s1, tail) || g.hit(b, p2, s2, tail) || g.hit(b, p3, s3, tail) {
-				return true
+// around returns the first window that has one of its first groups at b[p:] and
+// ends before end, and its refs, those of both widths; -1 if there is none.
+func (g *gates) around(b []byte, p, end int) (int, []int) {
+	marks := g.marks[g.hash(word(b, p))]
+	for d := stride - 1; d >= 0 && marks != 0; d-- {
+		var refs []int
+		if marks>>d&1 != 0 && p-d+wideWidth <= end {
+			refs = g.wide.at(b, p-d)
+		}
+		if marks>>(stride+d)&1 != 0 && p-d+g.narrow.width <= end {
+			if more := g.narrow.at(b, p-d); refs == nil {
+				refs = more
+			} else {
+				refs = slices.Concat(refs, more)
 			}
-			s0, s1, s2, s3 = max(s0, 1), max(s1, 1), max(s2, 1), max(s3, 1)
 		}
-		p0, p1, p2, p3 = p0+int(s0), p1+int(s1), p2+int(s2), p3+int(s3)
-	}
-	for _, r := range [lanes][2]int{{p0, e0}, {p1, e1}, {p2, e2}, {p3, e3}} {
-		if i, _ := g.scan(b, r[0]-tail, r[1]-tail); i >= 0 {
-			return true
+		if refs != nil {
+			return p - d, refs
 		}
 	}
-	return false
+	return -1, nil
 }
 
-func (g *gates) hit(b []byte, p int, shift uint8, tail int) bool {
-	return shift == 0 && g.at(b, p-tail) != nil
+// at returns the refs of the window at b[i:], nil if there is none.
+func (w *windows) at(b []byte, i int) []int {
+	if s, ok := w.find(word(b, i)); ok {
+		return w.refs[s]
+	}
+	return nil
 }

@@ -44,7 +44,7 @@ func (s *Scanner) look(st *stream, l span) {
 	if !evidence {
 		return
 	}
-	s.before = lower(s.before, st.before(l.from))
+	s.from = l.from
 	s.next = lower(s.next, st.after(l))
 	v := s.judge(st, s.low)
 	number := st.lines + 1
@@ -75,10 +75,10 @@ func pad(b []byte) []byte { return append(b, make([]byte, slack)...)[:len(b)] }
 func (s *Scanner) judge(st *stream, low []byte) verdict {
 	sep := []byte(`\n`)
 	if !bytes.Contains(low, sep) {
-		return s.judgePart(st, low, s.before, s.next)
+		return s.judgePart(st, low, nil, s.next)
 	}
 	best := verdict{entry: -1}
-	before := append([]byte(nil), s.before...)
+	before := append([]byte(nil), s.context(st)...)
 	for offset := 0; len(low) > 0; {
 		part, rest, more := bytes.Cut(low, sep)
 		next := s.next
@@ -99,7 +99,14 @@ func (s *Scanner) judge(st *stream, low []byte) verdict {
 	return best
 }
 
-// judgePart weighs one line that stands between before and next.
+// context returns what stands before the line that is looked at. Most lines with a
+// gate say nothing, so it is made only for those that do.
+func (s *Scanner) context(st *stream) []byte {
+	s.before = lower(s.before, st.before(s.from))
+	return s.before
+}
+
+// judgePart weighs one line that stands between before (nil: its context) and next.
 func (s *Scanner) judgePart(st *stream, low, before, next []byte) verdict {
 	text, mask := s.mask(low)
 	start := peel(text)
@@ -116,6 +123,9 @@ func (s *Scanner) judgePart(st *stream, low, before, next []byte) verdict {
 	}
 	by, why := mask, v.why
 	if v.entry >= 0 {
+		if before == nil {
+			before = s.context(st)
+		}
 		by, why = s.noEvidence(st, low, start, before)
 	}
 	if by != "" {

@@ -59,7 +59,7 @@ const (
 	ignoreRest = "rest"
 	ignoreLine = "line"
 
-	// minText is the shortest text that the skip search can look for.
+	// minText is the shortest text that the search in gate.go can look for.
 	minText = 3
 )
 

@@ -88,6 +88,7 @@ type Scanner struct {
 
 	low, before, next, joined, masked []byte // reused
 	touched, touchedJoined            []int
+	from                              int // where the line looked at starts in its stream's buffer
 }
 
 // tally is what is known of one rule's lines: how many, and the first two.

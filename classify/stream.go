@@ -101,7 +101,7 @@ func (st *stream) search(final bool) {
 	for {
 		at, _ := p.gates.next(st.buf[:len(st.buf)+slack], st.pos, len(st.buf))
 		if at < 0 {
-			st.pos = max(st.pos, len(st.buf)-p.gates.width+1)
+			st.pos = max(st.pos, len(st.buf)-wideWidth+1)
 			return
 		}
 		l, ready := st.line(at, final)

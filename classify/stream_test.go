@@ -89,7 +89,22 @@ func TestNoAllocationPerWrite(t *testing.T) {
 }
 
 func TestGatesFindEveryWindow(t *testing.T) {
-	texts := []string{"alpha beta", "gamma_delta", "error 12", "zzzzzzzz"}
+	for _, texts := range [][]string{
+		{"alpha beta", "gamma_delta", "error 12", "zzzzzzzz"},
+		{"alpha beta", "507011", "error 12", "::test"},
+		{"alpha beta", "oom", "error 12", "zz z"},
+	} {
+		gatesFind(t, texts)
+	}
+	// Windows of two widths that start at one place.
+	g := newGates([]string{"error 12", "error"}, []int{0, 1})
+	if i, refs := g.next(pad([]byte("  an error 123"))[:14+slack], 0, 14); i != 5 || len(refs) != 2 {
+		t.Errorf("got %d %v, want both texts at 5", i, refs)
+	}
+}
+
+func gatesFind(t *testing.T, texts []string) {
+	t.Helper()
 	g := newGates(texts, []int{0, 1, 2, 3})
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
