@@ -151,30 +151,30 @@ func (g *gates) next(b []byte, from, end int) (int, []int) {
 	p := from + stride - 1
 	for ; p+four <= end; p += four { // text without a mark costs one branch
 		w := (*[four - stride + slack]byte)(b[p:])
-		if g.marks[g.hash(binary.LittleEndian.Uint64(w[:]))]|
-			g.marks[g.hash(binary.LittleEndian.Uint64(w[stride:]))]|
-			g.marks[g.hash(binary.LittleEndian.Uint64(w[2*stride:]))]|
-			g.marks[g.hash(binary.LittleEndian.Uint64(w[3*stride:]))] == 0 {
-			continue
-		}
-		for q := p; q < p+four; q += stride {
-			if i, refs := g.around(b, q, end); i >= 0 {
+		marks := uint32(g.marks[g.hash(binary.LittleEndian.Uint64(w[:]))]) |
+			uint32(g.marks[g.hash(binary.LittleEndian.Uint64(w[stride:]))])<<8 |
+			uint32(g.marks[g.hash(binary.LittleEndian.Uint64(w[2*stride:]))])<<16 |
+			uint32(g.marks[g.hash(binary.LittleEndian.Uint64(w[3*stride:]))])<<24
+		for marks != 0 {
+			k := bits.TrailingZeros32(marks) / 8
+			if i, refs := g.around(b, p+k*stride, end, uint8(marks>>(8*k))); i >= 0 {
 				return i, refs
 			}
+			marks &^= 0xff << (8 * k)
 		}
 	}
 	for ; p < end; p += stride {
-		if i, refs := g.around(b, p, end); i >= 0 {
+		if i, refs := g.around(b, p, end, g.marks[g.hash(word(b, p))]); i >= 0 {
 			return i, refs
 		}
 	}
 	return -1, nil
 }
 
-// around returns the first window that has one of its first groups at b[p:] and
-// ends before end, and its refs, those of both widths; -1 if there is none.
-func (g *gates) around(b []byte, p, end int) (int, []int) {
-	marks := g.marks[g.hash(word(b, p))]
+// around returns the first window that has the group at b[p:], with these marks,
+// among its first ones and ends before end, and its refs, those of both widths; -1
+// if there is none.
+func (g *gates) around(b []byte, p, end int, marks uint8) (int, []int) {
 	for d := stride - 1; d >= 0 && marks != 0; d-- {
 		var refs []int
 		if marks>>d&1 != 0 && p-d+wideWidth <= end {
