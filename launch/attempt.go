@@ -60,16 +60,10 @@ func (a attempt) run() (outcome, error) {
 		closeInherited()
 		release(io.idle()...)
 	}
-	for _, r := range io.relays {
-		go func() { // ends with finish below
-			r.run()
-			sigs.wake()
-		}()
-	}
 	s.run()
 	s.sentinel.kill() // it dies while the relays drain
 	for _, r := range io.relays {
-		r.finish()
+		r.finish(sigs.wake)
 		if r.left && !s.stuck {
 			r.handOver()
 		}

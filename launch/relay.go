@@ -24,7 +24,8 @@ const (
 // relay copies one output of the command to the caller's file: it writes first
 // and looks at the bytes after that.
 type relay struct {
-	src *os.File
+	fd  int      // where the command's bytes come from
+	src *os.File // the same, once there are any: see look
 	dst int
 
 	scan     io.Writer
@@ -33,6 +34,31 @@ type relay struct {
 	left     bool          // the copy ended although a writer is left; valid after done
 	dead     bool          // the reader went away
 	pipe     bool          // dst is a pipe or a socket, which others may write to
+}
+
+// idle reports whether nothing was written yet.
+func (r *relay) idle() bool { return r.src == nil && !r.finished() }
+
+// look starts the copy when poll(2) says that there are bytes. An output on which
+// nothing is ever written ends without a goroutine and the runtime's poller, which
+// cost a short command as much as its own start.
+func (r *relay) look(events int16, wake func()) {
+	switch {
+	case events&unix.POLLIN != 0:
+		r.start(wake)
+	case events != 0: // every writer has closed its end
+		_ = unix.Close(r.fd)
+		close(r.done)
+		wake()
+	}
+}
+
+func (r *relay) start(wake func()) {
+	r.src = os.NewFile(uintptr(r.fd), "relay")
+	go func() { // ends with finish
+		r.run()
+		wake()
+	}()
 }
 
 // run copies until every writer has closed its end, or until a while after
@@ -130,7 +156,18 @@ func (r *relay) rest(buf []byte, have int) int {
 }
 
 // finish says that the command has ended, and waits for the copy.
-func (r *relay) finish() {
+func (r *relay) finish(wake func()) {
+	if r.idle() {
+		poll := []unix.PollFd{{Fd: int32(r.fd), Events: unix.POLLIN}}
+		_, _ = unix.Poll(poll, 0)
+		r.look(poll[0].Revents, wake)
+	}
+	if r.idle() { // a process that the command left behind may still write
+		r.start(wake)
+	}
+	if r.finished() {
+		return
+	}
 	_ = r.src.SetReadDeadline(time.Now().Add(drainTime))
 	<-r.done
 }
@@ -147,7 +184,12 @@ func (r *relay) finished() bool {
 
 // resize carries the user's window size over to the command's terminal.
 func (r *relay) resize() {
-	if conn, err := r.src.SyscallConn(); r.terminal && err == nil {
+	if !r.terminal || r.finished() {
+		return
+	}
+	if r.src == nil {
+		copySize(r.dst, r.fd)
+	} else if conn, err := r.src.SyscallConn(); err == nil {
 		_ = conn.Control(func(fd uintptr) { copySize(r.dst, int(fd)) })
 	}
 }

@@ -3,7 +3,6 @@ package launch
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -51,9 +50,9 @@ func (s *stdio) join(scan io.Writer, terminal bool, dst int, fds ...int) error {
 	var child int
 	var err error
 	if terminal {
-		r.src, child, err = openTerminal(dst)
+		r.fd, child, err = openTerminal(dst)
 	} else {
-		r.src, child, err = openPipe()
+		r.fd, child, err = openPipe()
 	}
 	if err != nil {
 		return fmt.Errorf("make a relay for descriptor %d: %w", dst, err)
@@ -66,48 +65,48 @@ func (s *stdio) join(scan io.Writer, terminal bool, dst int, fds ...int) error {
 	return nil
 }
 
-// openPipe returns a pipe's read end, which the runtime's poller waits for, and
+// openPipe returns a pipe's read end, which the runtime's poller can wait for, and
 // its write end, which must block as any command expects.
-func openPipe() (*os.File, int, error) {
+func openPipe() (source, child int, err error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
-		return nil, 0, err
+		return 0, 0, err
 	}
 	_, _ = unix.FcntlInt(uintptr(p[1]), unix.F_SETPIPE_SZ, pipeSize) // refused: the default size works as well
 	if err := unix.SetNonblock(p[0], true); err != nil {
-		return nil, 0, err
+		return 0, 0, err
 	}
-	return os.NewFile(uintptr(p[0]), "relay"), p[1], nil
+	return p[0], p[1], nil
 }
 
 // openTerminal returns a new terminal that looks like the one on fd. Only its
 // output side is used. Newline translation is off in it: the user's terminal
 // still does that, and twice would double the carriage returns.
-func openTerminal(fd int) (*os.File, int, error) {
+func openTerminal(fd int) (source, child int, err error) {
 	master, slave, err := pty.Open()
 	if err != nil {
-		return nil, 0, err
+		return 0, 0, err
 	}
 	if t, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil {
 		t.Oflag &^= unix.OPOST
 		t.Lflag &^= unix.ECHO
 		_ = unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, t)
 	}
-	child, err := unix.FcntlInt(slave.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	child, err = unix.FcntlInt(slave.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	_ = slave.Close()
 	if err != nil {
-		return nil, 0, err
+		return 0, 0, err
 	}
 	raw, err := unix.FcntlInt(master.Fd(), unix.F_DUPFD_CLOEXEC, 3) // pty.Open's file is a blocking one
 	_ = master.Close()
 	if err != nil {
-		return nil, 0, err
+		return 0, 0, err
 	}
 	copySize(fd, raw)
 	if err := unix.SetNonblock(raw, true); err != nil {
-		return nil, 0, err
+		return 0, 0, err
 	}
-	return os.NewFile(uintptr(raw), "terminal"), child, nil
+	return raw, child, nil
 }
 
 // copySize gives the terminal "to" the window size of the terminal "from".

@@ -61,7 +61,17 @@ func (s *supervisor) run() {
 	s.guardAt = time.Now().Add(guardDelay)
 	for s.reap(); !s.ended && !s.stuck; s.reap() {
 		poll := []unix.PollFd{{Fd: int32(s.signals.r), Events: unix.POLLIN}}
+		var idle []*relay
+		for _, r := range s.relays {
+			if r.idle() {
+				idle = append(idle, r)
+				poll = append(poll, unix.PollFd{Fd: int32(r.fd), Events: unix.POLLIN})
+			}
+		}
 		_, _ = unix.Poll(poll, s.sleep())
+		for i, r := range idle {
+			r.look(poll[1+i].Revents, s.signals.wake)
+		}
 		for _, a := range s.signals.read() {
 			s.arrive(a)
 		}
