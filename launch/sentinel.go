@@ -23,7 +23,11 @@ import (
 // enters Go's scheduler, allocates, or grows its stack.
 
 // sentinel is the process; pid 0 means that there is none.
-type sentinel struct{ pid int }
+type sentinel struct {
+	pid    int
+	before int    // the one that it replaced, 0 for none
+	seen   uint64 // which signals of before's are known
+}
 
 const sentinelName = "zlexec-sentinel\x00" // 15 bytes and a NUL: all that the kernel keeps
 
@@ -34,7 +38,7 @@ func newSentinel() sentinel {
 	old := setMask(^uint64(0))
 	pid := forkSentinel(uintptr(unix.Getpid()))
 	setMask(old)
-	return sentinel{pid}
+	return sentinel{pid: pid}
 }
 
 //go:norace
@@ -63,43 +67,71 @@ func forkSentinel(parent uintptr) int {
 	}
 }
 
-// received returns the set of signals that reached the sentinel (bit n-1 for
-// signal n), and replaces it by a fresh one if there were any, since pending
-// signals cannot be taken back. ok is false when there is no sentinel.
+// received returns the set of signals that reached the group since the last call
+// (bit n-1 for signal n), and replaces the sentinel by a fresh one if there were
+// any, since pending signals cannot be taken back. ok is false when there is no
+// sentinel.
+//
+// The one before is kept and looked at too: slurmstepd (proctrack/linuxproc) reads
+// /proc for each signal, milliseconds before it sends it, and so signals the
+// sentinel that was there then. A cancelled step gets CONT and TERM that far apart.
 func (s *sentinel) received() (set uint64, ok bool) {
-	if s.pid == 0 {
+	set, ok = waiting(s.pid)
+	if !ok {
 		return 0, false
 	}
-	status := readProc(fmt.Sprintf("/proc/%d/status", s.pid))
+	late, _ := waiting(s.before)
+	late &^= s.seen
+	if set == 0 {
+		s.seen |= late
+		return late, true
+	}
+	next := newSentinel() // first the new one: no moment without
+	reap(s.before)
+	*s = sentinel{pid: next.pid, before: s.pid, seen: set}
+	return set | late, true
+}
+
+// waiting returns the signals that a process has pending; ok is false for none
+// that could be looked at.
+func waiting(pid int) (set uint64, ok bool) {
+	if pid == 0 {
+		return 0, false
+	}
+	status := readProc(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, found := bytes.Cut(status, []byte("\nShdPnd:\t"))
 	if !found || len(rest) < 16 {
 		return 0, false
 	}
 	set, err := strconv.ParseUint(string(rest[:16]), 16, 64)
-	if err != nil {
-		return 0, false
-	}
-	if set != 0 {
-		next := newSentinel() // first the new one: no moment without
-		s.end()
-		*s = next
-	}
-	return set, true
+	return set, err == nil
 }
 
-// kill ends the sentinel without waiting for that.
+// kill ends the sentinels without waiting for that.
 func (s *sentinel) kill() {
-	if s.pid > 0 { // 0 would be this whole group
-		_ = unix.Kill(s.pid, unix.SIGKILL)
+	for _, pid := range []int{s.pid, s.before} {
+		if pid > 0 { // 0 would be this whole group
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
 	}
 }
 
-// end kills the sentinel and reaps it.
+// end kills the sentinels and reaps them.
 func (s *sentinel) end() {
-	s.kill()
-	for s.pid > 0 {
-		if _, err := unix.Wait4(s.pid, nil, 0, nil); err != unix.EINTR {
-			s.pid = 0
+	reap(s.pid)
+	reap(s.before)
+	*s = sentinel{}
+}
+
+// reap kills a child and waits for it.
+func reap(pid int) {
+	if pid == 0 {
+		return
+	}
+	_ = unix.Kill(pid, unix.SIGKILL)
+	for {
+		if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
+			return
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +32,8 @@ type arrival struct {
 	code int32 // si_code: above 0 the kernel made it, else a process sent it
 	pid  int32 // the sender, when a process sent it
 
-	unguarded bool // it came before there was a sentinel
+	unguarded bool      // it came before there was a sentinel
+	due       time.Time // when it is forwarded, unless the group got it
 }
 
 // signals holds the caught signals.

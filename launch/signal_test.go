@@ -48,7 +48,7 @@ func (r *recorder) got() string {
 func (r *recorder) want(t *testing.T, what, list string) {
 	t.Helper()
 	eventually(t, what, func() bool { return len(r.got()) >= len(list) })
-	time.Sleep(100 * time.Millisecond) // twice what zlexec waits before it forwards
+	time.Sleep(100 * time.Millisecond) // well above what zlexec waits before it forwards
 	if got := r.got(); got != list {
 		t.Errorf("%s: the command got %q, want %q", what, got, list)
 	}
@@ -109,6 +109,22 @@ func TestGroupOnce(t *testing.T) {
 	r.want(t, "a direct signal", list+" 2")
 	_ = unix.Kill(-r.Process.Pid, unix.SIGKILL)
 	eventually(t, "the end of the command", func() bool { return state(r.pid) == "" })
+}
+
+// TestOneByOneOnce: a sender that goes through a list of the processes that it made
+// before, as slurmstepd does, and meets a sentinel that was replaced since.
+func TestOneByOneOnce(t *testing.T) {
+	t.Parallel()
+	r := record(t, prefix(t))
+	first := below(r.Process.Pid)["zlexec-sentinel"]
+	list := ""
+	for _, n := range []syscall.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGTERM} {
+		for _, pid := range []int{r.Process.Pid, first, r.pid} {
+			_ = unix.Kill(pid, n)
+		}
+		list = strings.TrimSpace(fmt.Sprint(list, " ", int(n)))
+		r.want(t, "a signal to one after the other", list)
+	}
 }
 
 func TestNestedOnce(t *testing.T) {

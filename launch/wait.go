@@ -1,6 +1,9 @@
 package launch
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -9,12 +12,13 @@ import (
 )
 
 const (
-	// settle is how long a signal waits before it is forwarded or dropped: a
-	// sender that goes through a group's processes one by one (slurmstepd with
-	// proctrack/linuxproc) needs a moment to reach the sentinel too. Longer is not
-	// better: such a sender knows the processes that there were when it began, and
-	// misses a sentinel that was replaced since.
+	// settle is how long a signal waits before it is forwarded: a sender that goes
+	// through a group's processes one by one needs a moment to reach the sentinel too.
 	settle = 10 * time.Millisecond
+	// stepSettle is the same for slurmstepd, which with proctrack/linuxproc goes
+	// through the processes of all tasks of a step on the node, while those that it
+	// woke take its CPU: of 32 tasks on 2 CPUs, 10 ms were too short for one.
+	stepSettle = time.Second
 	// guardDelay is how old a command must be to get a sentinel: one that ends
 	// before costs a quarter of a start less. A signal to the whole group in that
 	// time reaches the command twice, unless a terminal sent it.
@@ -111,7 +115,7 @@ func (s *supervisor) act(now time.Time) {
 		s.sentinel, s.guarded = newSentinel(), true
 	}
 	if due(&s.decideAt, now) {
-		s.decide()
+		s.decide(now)
 	}
 	if due(&s.yieldAt, now) && s.quiet {
 		for _, r := range s.relays {
@@ -158,9 +162,32 @@ func (s *supervisor) arrive(a arrival) {
 	}
 	s.received |= bit(a.sig)
 	a.unguarded = !s.guarded
+	a.due = time.Now().Add(a.settle())
 	s.pending = append(s.pending, a)
-	if s.decideAt.IsZero() {
-		s.decideAt = time.Now().Add(settle)
+	s.schedule()
+}
+
+// settle returns how long the signal waits. A step tracked by its cgroup, which has
+// "slurm" in its path then, is signalled by its first process alone: nothing is to be
+// waited for. A sender outside this PID namespace, as of a step in a container, has
+// no number.
+func (a arrival) settle() time.Duration {
+	if a.code > 0 || os.Getenv("SLURM_JOB_ID") == "" || bytes.Contains(readProc("/proc/self/cgroup"), []byte("slurm")) {
+		return settle
+	}
+	if a.pid == 0 || string(readProc(fmt.Sprintf("/proc/%d/comm", a.pid))) == "slurmstepd\n" {
+		return stepSettle
+	}
+	return settle
+}
+
+// schedule sets decideAt to when the first pending signal is due.
+func (s *supervisor) schedule() {
+	s.decideAt = time.Time{}
+	for _, a := range s.pending {
+		if s.decideAt.IsZero() || a.due.Before(s.decideAt) {
+			s.decideAt = a.due
+		}
 	}
 }
 
@@ -174,21 +201,24 @@ func isStop(sig syscall.Signal) bool {
 
 func bit(sig syscall.Signal) uint64 { return 1 << (uint(sig) - 1) }
 
-// decide forwards what zlexec alone received.
-func (s *supervisor) decide() {
+// decide forwards what zlexec alone received and is due, and drops what the group
+// received.
+func (s *supervisor) decide(now time.Time) {
 	group, ok := s.sentinel.received()
-	for _, a := range s.pending {
+	s.drop(func(a arrival) bool {
 		toGroup := group&bit(a.sig) != 0
 		if !ok || a.unguarded {
 			// The terminal signals groups, a process mostly one pid. But a hangup
 			// (HUP, CONT) goes to the leader of the session alone, which zlexec may be.
 			toGroup = a.code > 0 && a.sig != unix.SIGHUP && a.sig != unix.SIGCONT
 		}
-		if !toGroup {
+		due := !now.Before(a.due)
+		if !toGroup && due {
 			_ = unix.Kill(s.pid, a.sig)
 		}
-	}
-	s.pending, s.decideAt = nil, time.Time{}
+		return toGroup || due
+	})
+	s.schedule()
 }
 
 // reap takes the command's change of state, if there is one. The command is
@@ -214,7 +244,7 @@ func (s *supervisor) mirror(sig syscall.Signal) {
 	// The command has stopped: sending it the same again would stop it once more
 	// after "fg". The rest is decided now, while the sentinel still shows it.
 	s.drop(func(a arrival) bool { return isStop(a.sig) })
-	s.decide()
+	s.decide(time.Now().Add(stepSettle))
 	if sig != unix.SIGSTOP {
 		setDefault(sig)
 		defer s.signals.handle(sig)
