@@ -14,7 +14,7 @@ import (
 // TestAppendLineByManyProcesses: 64 processes that write long lines to one file
 // at once lose and tear none.
 func TestAppendLineByManyProcesses(t *testing.T) {
-	const lines = 40
+	const lines = 200
 	line := func(writer, n int) []byte {
 		return fmt.Appendf(nil, `{"writer":%d,"n":%d,"pad":%q}`, writer, n, strings.Repeat("x", 3000+writer))
 	}
