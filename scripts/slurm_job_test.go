@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,17 @@ func TestSlurmExitCodes(t *testing.T) {
 		if _, _, code := s.task("-n1", "$Z -b cuda sh -c 'exit 5'"); code != 5 {
 			s.t.Errorf("an own code: %d", code)
 		}
+		if _, _, code := s.task("-n2", `$Z -b cuda sh -c 'test $SLURM_PROCID = 0 || kill -KILL $$; echo "`+fatalText+`" >&2; exit 1'`); code != 128+9 {
+			s.t.Errorf("82 beside a task that is killed: srun's code is %d, want 137", code)
+		}
+		waited := filepath.Join(s.dir, "wait.sh")
+		script := "#!/bin/bash\nexec " + s.zlexec + " -q --telemetry off -b cuda sh -c 'echo \"" + fatalText + "\" >&2; exit 1'\n"
+		if err := os.WriteFile(waited, []byte(script), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+		if _, errs, code := s.run("sbatch", "--wait", "-o", "/dev/null", waited); code != 82 {
+			s.t.Errorf("sbatch --wait: code %d, want 82\n%s", code, errs)
+		}
 		// 82 ends a batch job for good; 80 requeues it and 81 holds it (slurm.conf's
 		// RequeueExit and RequeueExitHold: the recipe of docs/slurm.md).
 		for text, want := range map[string]string{fatalText: "JobState=FAILED Reason=NonZeroExitCode", recoverableText: "Restarts=1", poisonedText: "Reason=JobHeldUser"} {
@@ -63,7 +75,6 @@ func TestSlurmExitCodes(t *testing.T) {
 
 // TestSlurmSelfRequeue is the recipe for sites whose slurm.conf cannot be changed.
 func TestSlurmSelfRequeue(t *testing.T) {
-	t.Setenv("SLURM_CLUSTER_REQUEUE", "0")
 	flavours(t, func(s *slurm) {
 		job := s.batch("-n1 -o out --requeue --open-mode=append", fmt.Sprintf(`
 srun $Z --record runs.jsonl -- sh -c 'echo "%s" >&2; exit 1'
@@ -73,14 +84,19 @@ if [ $code = 80 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 2 ]; then
 fi
 exit $code`, recoverableText))
 		s.eventually("the last of three starts fails", func() bool {
-			s.run("scontrol", "update", "jobid="+job, "starttime=now") // Slurm would wait two minutes
 			state := s.state(job)
+			// Slurm would wait two minutes. slurmd refuses a start (exit code 1) in the
+			// second in which it ended the last one.
+			if strings.Contains(state, "JobState=PENDING") {
+				time.Sleep(2 * time.Second)
+				s.run("scontrol", "update", "jobid="+job, "starttime=now")
+			}
 			return strings.Contains(state, "JobState=FAILED") && strings.Contains(state, "Restarts=2") && strings.Contains(state, "ExitCode=80:0")
 		})
 		if n := len(s.records("runs.jsonl")); n != 3 {
-			s.t.Errorf("%d records, want one for each of three starts", n)
+			s.t.Errorf("%d records, want one for each of three starts; output:\n%s\n%s", n, s.file("out"), s.state(job))
 		}
-	})
+	}, "SLURM_CLUSTER_REQUEUE=0")
 }
 
 // counter records what it is sent, and takes a moment over TERM, as a program
@@ -111,6 +127,8 @@ func TestSlurmSignals(t *testing.T) {
 		if err := os.WriteFile(program, []byte(counter), 0o666); err != nil {
 			s.t.Fatal(err)
 		}
+		limited := s.batch("-n1 -t 1 --signal=USR2@30 -o /dev/null", "srun $Z --record limit.jsonl -- /usr/bin/python3 "+program+" limit")
+
 		job := s.batch("-n1 -o out --open-mode=append", "srun $Z --record stop.jsonl -- /usr/bin/python3 "+program+" got")
 		s.eventually("the start", func() bool { return strings.Contains(s.file("got"), "ready") })
 		for i := range 5 {
@@ -128,22 +146,24 @@ func TestSlurmSignals(t *testing.T) {
 			s.t.Errorf("record of a command that saved its state: exit %v, exit_code %v", r["exit"], r["exit_code"])
 		}
 
-		// A warning ahead of the time limit.
-		job = s.batch("-n1 -t 2 --signal=USR2@110 -o out --open-mode=append", "srun $Z -- /usr/bin/python3 "+program+" ahead")
-		s.eventually("the warning", func() bool { return strings.Contains(s.file("ahead"), "SIGUSR2") })
-		s.cancel(job)
-		s.eventually("the end", func() bool { return strings.Contains(s.file("ahead"), "saved") })
-		if got := strings.Join(strings.Fields(s.file("ahead")), " "); got != "ready SIGUSR2 SIGTERM saved" {
-			s.t.Errorf("the command got %q", got)
-		}
-
 		// A command that dies of the cancellation: nothing but the record is left.
-		job = s.batch("-n1 -o out --open-mode=append", "srun $Z --record dead.jsonl -- sh -c 'echo runs >dead; exec sleep 600'")
-		s.eventually("a running command", func() bool { return s.file("dead") != "" })
+		job = s.batch("-n1 -o out --open-mode=append", "srun $Z --record dead.jsonl -- sh -c 'echo up >up; exec sleep 600'")
+		s.eventually("a running command", func() bool { return s.file("up") != "" })
 		s.run("scancel", job)
 		s.eventually("the record of a command that died", func() bool { return len(s.records("dead.jsonl")) == 1 })
 		if r := s.records("dead.jsonl"); len(r) != 1 || r[0]["exit"].(map[string]any)["signal"] != "SIGTERM" {
 			s.t.Errorf("record of a cancelled command: %v", r)
+		}
+
+		// A warning ahead of the time limit, and the limit: Slurm sends TERM, and CONT
+		// and TERM once more where the step still lives. It looks every half minute.
+		s.eventually("the warning", func() bool { return strings.Contains(s.file("limit"), "SIGUSR2") })
+		s.eventually("the time limit", func() bool { return strings.Contains(s.state(limited), "JobState=TIMEOUT") })
+		s.eventually("the record of a step that ran too long", func() bool { return len(s.records("limit.jsonl")) == 1 })
+		got := strings.Fields(s.file("limit"))
+		want = "ready SIGUSR2 SIGTERM saved" // the second TERM may come while the first is being handled, or after
+		if strings.Join(slices.Compact(got), " ") != want {
+			s.t.Errorf("up to the time limit the command got %q, want %q", got, want)
 		}
 	})
 }

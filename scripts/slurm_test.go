@@ -33,7 +33,8 @@ type slurm struct {
 
 // flavours runs a test on a cluster that tracks a step's processes by their
 // parents, and on one that tracks them by a cgroup: they signal different ones.
-func flavours(t *testing.T, test func(s *slurm)) {
+// Both run at once, since they mostly wait. settings are more variables for "up".
+func flavours(t *testing.T, test func(s *slurm), settings ...string) {
 	if os.Getenv("ZLEXEC_SLURM_TESTS") != "1" {
 		t.Skip("set ZLEXEC_SLURM_TESTS=1 to run a real Slurm here (as root; needs slurmctld, slurmd, slurm-client and munge)")
 	}
@@ -43,6 +44,7 @@ func flavours(t *testing.T, test func(s *slurm)) {
 	}
 	for _, flavour := range []string{"linuxproc", "cgroup"} {
 		t.Run(flavour, func(t *testing.T) {
+			t.Parallel()
 			cgroup := "0"
 			if flavour == "cgroup" {
 				if _, err := os.Stat("/sys/fs/cgroup/freezer"); err != nil {
@@ -52,7 +54,7 @@ func flavours(t *testing.T, test func(s *slurm)) {
 			}
 			dir := filepath.Join(t.TempDir(), "c")
 			up := exec.Command("./slurm-cluster", "up", dir)
-			up.Env = append(os.Environ(), "SLURM_CLUSTER_CGROUP="+cgroup)
+			up.Env = append(append(os.Environ(), "SLURM_CLUSTER_CGROUP="+cgroup), settings...)
 			out, err := up.CombinedOutput()
 			if err != nil {
 				t.Fatalf("slurm-cluster up: %v\n%s", err, out)
@@ -158,6 +160,9 @@ func TestSlurmDevices(t *testing.T) {
 			{"-n1 --gres=gpu:2", "$Z -b cuda -d 1 sh -c 'echo $CUDA_VISIBLE_DEVICES'", "1"},
 			{"-n1 --gres=gpu:2", "$Z -b cuda -d none sh -c 'echo [$CUDA_VISIBLE_DEVICES]'", "[-1]"},
 			{"-n2 --gres=gpu:2 --gpu-bind=closest", mask, "0|1"},
+			// A launcher inside a task divides that task's mask, not the step's.
+			{"-n1 --gpus-per-task=2", "for r in 0 1; do LOCAL_RANK=$r LOCAL_WORLD_SIZE=2 " + mask + "; done", "0|1"},
+			{"-n2 --gpus-per-task=2 --gpu-bind=mask_gpu:0x3,0x3", "for r in 0 1; do LOCAL_RANK=$r LOCAL_WORLD_SIZE=2 " + mask + "; done", "0|0|1|1"},
 			{"-p npu -n2 --gres=npu:2", "$Z -b ascend -d rank sh -c 'echo $ASCEND_RT_VISIBLE_DEVICES'", "0|1"},
 			// A site that did not tell Slurm the vendor has all four variables set.
 			{"-p any -n1 --gres=gpu:2", "$Z -b cuda env | grep -E 'VISIBLE|ORDINAL|AFFINITY'", "CUDA_VISIBLE_DEVICES=0,1"},
@@ -174,7 +179,8 @@ func TestSlurmDevices(t *testing.T) {
 		}
 		// Each task has a mask of its own already. With a device cgroup both say 0,
 		// for two cards; without one they say which.
-		for _, options := range []string{"-n2 --gpus-per-task=1", "-n2 --gres=gpu:2 --gpu-bind=single:1"} {
+		for _, options := range []string{"-n2 --gpus-per-task=1", "-n2 --gres=gpu:2 --gpu-bind=single:1", "-n2 --gres=gpu:4 --gpu-bind=map_gpu:3,1",
+			"-n2 --gpus-per-task=2", "-n4 --gres=gpu:4 --gpu-bind=mask_gpu:0x3,0x3,0xc,0xc"} {
 			bare, _, _ := s.task(options, "echo $CUDA_VISIBLE_DEVICES")
 			if out, errs, code := s.task(options, mask); code != 0 || sorted(out) != sorted(bare) {
 				s.t.Errorf("srun %s: got %q, bare %q\n%s", options, sorted(out), sorted(bare), errs)
