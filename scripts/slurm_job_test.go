@@ -83,13 +83,15 @@ if [ $code = 80 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 2 ]; then
 	scontrol requeue "$SLURM_JOB_ID" && sleep 60
 fi
 exit $code`, recoverableText))
+		asked := 0
 		s.eventually("the last of three starts fails", func() bool {
 			state := s.state(job)
 			// Slurm would wait two minutes. slurmd refuses a start (exit code 1) in the
-			// second in which it ended the last one.
-			if strings.Contains(state, "JobState=PENDING") {
+			// second in which it ended the last one, so each is asked for once, and later.
+			if next := fmt.Sprintf("Restarts=%d", asked+1); strings.Contains(state, "JobState=PENDING") && strings.Contains(state, next) {
 				time.Sleep(2 * time.Second)
 				s.run("scontrol", "update", "jobid="+job, "starttime=now")
+				asked++
 			}
 			return strings.Contains(state, "JobState=FAILED") && strings.Contains(state, "Restarts=2") && strings.Contains(state, "ExitCode=80:0")
 		})
@@ -145,6 +147,24 @@ func TestSlurmSignals(t *testing.T) {
 		if r := s.records("stop.jsonl")[0]; r["exit"].(map[string]any)["code"] != 3.0 || r["exit_code"] != 3.0 {
 			s.t.Errorf("record of a command that saved its state: exit %v, exit_code %v", r["exit"], r["exit_code"])
 		}
+
+		// Many tasks that wake together: the sender takes its time to reach them all.
+		const tasks = 16
+		job = s.batch("-n1 -o out --open-mode=append", fmt.Sprintf("srun -n%d --overcommit $Z -- sh -c 'exec /usr/bin/python3 %s many.$SLURM_PROCID'", tasks, program))
+		each := func(list string) bool {
+			for task := range tasks {
+				if strings.Join(strings.Fields(s.file(fmt.Sprint("many.", task))), " ") != list {
+					return false
+				}
+			}
+			return true
+		}
+		s.eventually("the start of many", func() bool { return each("ready") })
+		s.run("scancel", "-s", "USR1", job+".0")
+		s.eventually("a USR1 for each", func() bool { return each("ready SIGUSR1") })
+		time.Sleep(2 * time.Second) // for one too many: zlexec waits a second
+		s.run("scancel", job)
+		s.eventually("one TERM for each", func() bool { return each("ready SIGUSR1 SIGTERM saved") })
 
 		// A command that dies of the cancellation: nothing but the record is left.
 		job = s.batch("-n1 -o out --open-mode=append", "srun $Z --record dead.jsonl -- sh -c 'echo up >up; exec sleep 600'")
