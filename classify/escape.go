@@ -24,31 +24,38 @@ const (
 // dst and how many bytes of p it took.
 func (e *escape) appendClean(dst, p []byte, limit int) ([]byte, int) {
 	taken := 0
+	esc, nul := -1, -1 // where the next ones stand in p, once looked for
 	for taken < len(p) && len(dst) < limit {
-		rest := p[taken:]
 		if e.state != plain {
-			if e.take(rest[0]) {
+			if e.take(p[taken]) {
 				taken++
 			}
 			continue
 		}
-		n := min(len(rest), limit-len(dst))
-		if i := bytes.IndexByte(rest[:n], 0x1b); i >= 0 {
-			n = i
-		}
-		if i := bytes.IndexByte(rest[:n], 0); i >= 0 {
-			n = i
-		}
-		dst = append(dst, rest[:n]...)
-		taken += n
-		if n < len(rest) && len(dst) < limit {
-			if rest[n] == 0x1b {
+		esc, nul = next(p, esc, taken, 0x1b), next(p, nul, taken, 0)
+		to := min(esc, nul, taken+limit-len(dst))
+		dst = append(dst, p[taken:to]...)
+		taken = to
+		if taken < len(p) && len(dst) < limit {
+			if taken == esc {
 				e.state, e.length = afterEsc, 0
 			}
 			taken++
 		}
 	}
 	return dst, taken
+}
+
+// next returns where c stands in p from from on, len(p) without one; known is the
+// last answer. Each stretch is so searched once, also where another byte is frequent.
+func next(p []byte, known, from int, c byte) int {
+	if known >= from {
+		return known
+	}
+	if i := bytes.IndexByte(p[from:], c); i >= 0 {
+		return from + i
+	}
+	return len(p)
 }
 
 // take reads one byte of an escape and tells whether it belonged to it.

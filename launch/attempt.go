@@ -60,7 +60,11 @@ func (a attempt) run() (outcome, error) {
 		closeInherited()
 		release(io.idle()...)
 	}
+	for _, r := range io.relays {
+		r.pid = pid
+	}
 	s.run()
+	sigs.stopAgain()
 	s.sentinel.kill() // it dies while the relays drain
 	for _, r := range io.relays {
 		r.finish(sigs.wake)

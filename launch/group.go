@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -18,6 +19,7 @@ type process struct {
 
 type procStat struct {
 	process
+	state      string
 	ppid, pgrp int
 }
 
@@ -31,19 +33,19 @@ func readStat(pid int) (procStat, bool) {
 	}
 	ppid, _ := strconv.Atoi(string(f[1]))
 	pgrp, _ := strconv.Atoi(string(f[2]))
-	return procStat{process{pid, string(f[19])}, ppid, pgrp}, true
+	return procStat{process{pid, string(f[19])}, string(f[0]), ppid, pgrp}, true
 }
 
-// descendants returns the process and all below it that are still in this
-// process's group. Others in the group are not touched: the tasks of a Slurm
-// step share one.
-func descendants(root int) []process {
+// descendants returns those of the processes that still live, and all below them that
+// are still in this process's group. Others in the group are not touched: the tasks
+// of a Slurm step share one.
+func descendants(roots []process) []process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
 	children := map[int][]procStat{}
-	var list []process
+	var queue, list []process
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -51,22 +53,33 @@ func descendants(root int) []process {
 		}
 		if st, ok := readStat(pid); ok {
 			children[st.ppid] = append(children[st.ppid], st)
-			if pid == root {
-				list = append(list, st.process)
+			if slices.Contains(roots, st.process) {
+				queue, list = append(queue, st.process), append(list, st.process)
 			}
 		}
 	}
 	group := unix.Getpgrp()
-	for queue := []int{root}; len(queue) > 0; {
-		for _, st := range children[queue[0]] {
-			queue = append(queue, st.pid)
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, st := range children[queue[0].pid] {
+			if slices.Contains(list, st.process) {
+				continue
+			}
+			queue = append(queue, st.process)
 			if st.pgrp == group {
 				list = append(list, st.process)
 			}
 		}
-		queue = queue[1:]
 	}
 	return list
+}
+
+// alive reports whether one of the processes still runs. A zombie does not: whoever
+// should wait for it may never do so.
+func alive(list []process) bool {
+	return slices.ContainsFunc(list, func(p process) bool {
+		st, ok := readStat(p.pid)
+		return ok && st.start == p.start && st.state != "Z" && st.state != "X"
+	})
 }
 
 func signalAll(list []process, sig syscall.Signal) {

@@ -49,11 +49,7 @@ func Run(o Options) (int, error) {
 		return 0, err
 	}
 	if o.Exec || r.nothingToDo() {
-		file, err := lookup(o.Argv[0], r.childEnv)
-		if err == nil {
-			err = &StartError{o.Argv[0], execute(file, o.Argv, r.childEnv), ExitCannotExecute}
-		}
-		return 0, err
+		return 0, lookup(o.Argv[0], r.childEnv, func(file string) error { return execute(file, o.Argv, r.childEnv) })
 	}
 	return r.supervise()
 }

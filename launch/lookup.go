@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -45,19 +46,20 @@ func errorText(err error) string {
 // defaultPath is where execvp(3) looks when there is no PATH (glibc, confstr _CS_PATH).
 const defaultPath = "/bin:/usr/bin"
 
-// lookup finds the command as execvp(3) does, on the PATH that the command
-// itself will have: relative and empty elements count from the working
-// directory, and a file that may not be executed is remembered while the
-// search goes on. os/exec.LookPath refuses the first and reads our own PATH.
-func lookup(command string, environ []string) (string, error) {
+// lookup finds the command as execvp(3) does, on the PATH that the command itself
+// will have, and hands each file found to try until one can be started: relative and
+// empty elements count from the working directory, and a file that may not be
+// executed, or whose interpreter is missing, is remembered while the search goes on.
+// os/exec.LookPath refuses the first and reads our own PATH.
+func lookup(command string, environ []string, try func(file string) error) error {
 	if command == "" {
-		return "", &StartError{command, unix.ENOENT, ExitNotFound}
+		return &StartError{command, unix.ENOENT, ExitNotFound}
 	}
 	if strings.Contains(command, "/") {
 		if err := executable(command); err != nil {
-			return "", startError(command, err)
+			return startError(command, err)
 		}
-		return command, nil
+		return cannotExecute(command, try(command))
 	}
 	path, ok := env.Lookup(environ, "PATH")
 	if !ok {
@@ -70,17 +72,36 @@ func lookup(command string, environ []string) (string, error) {
 		}
 		file := dir + "/" + command
 		err := executable(file)
-		if err == nil {
-			return file, nil
-		}
 		if errors.Is(err, fs.ErrPermission) {
 			denied = err
 		}
+		if err != nil {
+			continue
+		}
+		if err = try(file); !goesOn(err) {
+			return cannotExecute(command, err)
+		}
+		denied = err
 	}
 	if denied != nil {
-		return "", startError(command, denied)
+		return cannotExecute(command, denied)
 	}
-	return "", &StartError{command, unix.ENOENT, ExitNotFound}
+	return &StartError{command, unix.ENOENT, ExitNotFound}
+}
+
+// goesOn reports whether execvp(3) looks further after this failure to execute a file.
+func goesOn(err error) bool {
+	return slices.ContainsFunc([]error{unix.EACCES, unix.ENOENT, unix.ENOTDIR, unix.ESTALE, unix.ENODEV, unix.ETIMEDOUT},
+		func(e error) bool { return errors.Is(err, e) })
+}
+
+// cannotExecute is for a file that is there, whatever execve(2) says of it: ENOENT
+// then means its interpreter.
+func cannotExecute(command string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &StartError{command, err, ExitCannotExecute}
 }
 
 func startError(command string, err error) error {

@@ -3,8 +3,12 @@ package launch
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +34,7 @@ type relay struct {
 
 	scan     io.Writer
 	terminal bool
+	pid      int           // the command
 	done     chan struct{} // closed at the end of the copy
 	left     bool          // the copy ended although a writer is left; valid after done
 	dead     bool          // the reader went away
@@ -121,11 +126,40 @@ func (r *relay) write(b []byte) {
 				n = nl + 1
 			}
 		}
-		if err := writeAll(r.dst, b[:n]); err == unix.EPIPE {
+		if err := r.deliver(b[:n]); err == unix.EPIPE {
 			r.dead = true
 		}
 		b = b[n:]
 	}
+}
+
+// deliver writes b. In the background of a terminal with "stty tostop" a command that
+// ignores TTOU may write, and so must zlexec: the kernel looks at the writing thread.
+func (r *relay) deliver(b []byte) error {
+	if r.terminal && background(r.dst) && ignores(r.pid, unix.SIGTTOU) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer setMask(setMask(^uint64(0)))
+	}
+	return writeAll(r.dst, b)
+}
+
+// background reports whether this process is in the background of the terminal.
+func background(fd int) bool {
+	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err == nil && group != unix.Getpgrp()
+}
+
+// ignores reports whether a process ignores or blocks the signal.
+func ignores(pid int, sig syscall.Signal) bool {
+	status := readProc(fmt.Sprintf("/proc/%d/status", pid))
+	for _, key := range []string{"\nSigIgn:\t", "\nSigBlk:\t"} {
+		_, rest, _ := bytes.Cut(status, []byte(key))
+		if set, err := strconv.ParseUint(string(rest[:min(len(rest), 16)]), 16, 64); err == nil && set&bit(sig) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // readable returns how many bytes wait in the source.

@@ -57,13 +57,21 @@ func forkSentinel(parent uintptr) int {
 	}
 	_, _, _ = syscall.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(unsafe.StringData(sentinelName))), 0)
 	// The caller's files must be closed when the command closes them.
-	if _, _, errno := syscall.RawSyscall(unix.SYS_CLOSE_RANGE, 0, ^uintptr(0)>>32, 0); errno != 0 {
-		for fd := uintptr(0); fd < 4096; fd++ { // before Linux 5.9
-			_, _, _ = syscall.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
-		}
-	}
+	closeFrom(0)
 	for {
 		_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+	}
+}
+
+// closeFrom closes all descriptors from first on.
+//
+//go:norace
+//go:nosplit
+func closeFrom(first uintptr) {
+	if _, _, errno := syscall.RawSyscall(unix.SYS_CLOSE_RANGE, first, ^uintptr(0)>>32, 0); errno != 0 {
+		for fd := first; fd < 4096; fd++ { // before Linux 5.9
+			_, _, _ = syscall.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package launch
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 	"unsafe"
@@ -100,6 +101,18 @@ func catch() (*signals, error) {
 func (s *signals) catchIgnored() {
 	for _, sig := range s.ignored {
 		s.handle(sig)
+	}
+}
+
+// stopAgain lets a terminal stop this process as any other: once the command has
+// ended, there is none whose stops would be mirrored.
+func (s *signals) stopAgain() {
+	for _, sig := range []syscall.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} {
+		action := uintptr(sigDefault)
+		if slices.Contains(s.ignored, sig) {
+			action = sigIgnore
+		}
+		sigaction(sig, &kernelSigaction{handler: action}, nil)
 	}
 }
 

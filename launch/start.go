@@ -12,33 +12,30 @@ import (
 	"github.com/flagos-ai/zlexec/env"
 )
 
-// Own programs inside this binary, chosen by argv[0] so that no word of the
-// command line is taken from the user's commands.
+// An own program inside this binary, chosen by argv[0] so that no word of the
+// command line is taken from the user's commands: it sets LISTEN_PID to its own pid,
+// then becomes the command.
 const (
-	listenArg0 = "zlexec-listen" // sets LISTEN_PID to its own pid, then becomes the command
-	pumpArg0   = "zlexec-pump"   // copies what the command's left-behind processes still write
+	listenArg0 = "zlexec-listen"
 	selfExe    = "/proc/self/exe"
 )
 
-// Internal runs the own program that args name and does not return, or returns
+// Internal runs the own program if args name it and does not return, or returns
 // false for an ordinary command line.
 func Internal(args []string) bool {
-	switch {
-	case len(args) >= 3 && args[0] == listenArg0:
-		environ := environ()
-		for i, kv := range environ {
-			if len(kv) > len("LISTEN_PID=") && kv[:len("LISTEN_PID=")] == "LISTEN_PID=" {
-				environ[i] = "LISTEN_PID=" + strconv.Itoa(os.Getpid())
-			}
-		}
-		err := execute(args[1], args[2:], environ)
-		complain("%v", &StartError{args[2], err, ExitCannotExecute})
-		os.Exit(ExitCannotExecute)
-	case len(args) == 1 && args[0] == pumpArg0:
-		pumpMain()
-		os.Exit(0)
+	if len(args) < 3 || args[0] != listenArg0 {
+		return false
 	}
-	return false
+	environ := environ()
+	for i, kv := range environ {
+		if len(kv) > len("LISTEN_PID=") && kv[:len("LISTEN_PID=")] == "LISTEN_PID=" {
+			environ[i] = "LISTEN_PID=" + strconv.Itoa(os.Getpid())
+		}
+	}
+	err := execute(args[1], args[2:], environ)
+	complain("%v", &StartError{args[2], err, ExitCannotExecute})
+	os.Exit(ExitCannotExecute)
+	return true
 }
 
 // environ returns the environment as execve handed it over. os.Environ drops
@@ -98,26 +95,23 @@ func shellArgs(file string, argv []string) []string {
 // group and session, and killed when the calling thread ends. The thread must
 // be locked, and must be the one that lives as long as zlexec.
 func fork(argv, environ []string, files [3]uintptr) (pid int, err error) {
-	file, err := lookup(argv[0], environ)
-	if err != nil {
-		return 0, err
-	}
 	attr := &syscall.ProcAttr{Env: environ, Files: files[:], Sys: &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}}
-	args := argv
-	if pid, ok := env.Lookup(environ, "LISTEN_PID"); ok && pid == strconv.Itoa(os.Getpid()) {
-		// systemd's socket activation names the process that it started; the
-		// command has another pid, known only to itself.
-		file, args = selfExe, append([]string{listenArg0, file}, argv...)
-	}
-	pid, err = syscall.ForkExec(file, args, attr)
-	if errors.Is(err, unix.ENOEXEC) {
-		pid, err = syscall.ForkExec("/bin/sh", shellArgs(file, args), attr)
-	}
-	if err != nil {
-		// The file was there a moment ago, so also ENOENT (of its interpreter) means "cannot execute".
-		return 0, &StartError{argv[0], err, ExitCannotExecute}
-	}
-	return pid, nil
+	listen, ok := env.Lookup(environ, "LISTEN_PID")
+	listening := ok && listen == strconv.Itoa(os.Getpid())
+	err = lookup(argv[0], environ, func(file string) (err error) {
+		args := argv
+		if listening {
+			// systemd's socket activation names the process that it started; the
+			// command has another pid, known only to itself.
+			file, args = selfExe, append([]string{listenArg0, file}, argv...)
+		}
+		pid, err = syscall.ForkExec(file, args, attr)
+		if errors.Is(err, unix.ENOEXEC) {
+			pid, err = syscall.ForkExec("/bin/sh", shellArgs(file, args), attr)
+		}
+		return err
+	})
+	return pid, err
 }
 
 // release gives up this process's copies of the files that belong to the

@@ -26,6 +26,9 @@ const (
 	// releaseDelay separates a command that closed its output and works on from
 	// one that is just ending.
 	releaseDelay = 50 * time.Millisecond
+	// leftPoll is how often, in ms, it is looked whether what --timeout ends is gone:
+	// nobody tells of processes that are not one's own children.
+	leftPoll = 20
 	// stuckTime is waited after SIGKILL. A process stuck in a driver does not
 	// die of it, and a run with --timeout must end all the same.
 	stuckTime = 10 * time.Second
@@ -63,7 +66,7 @@ func (s *supervisor) run() {
 		s.termAt = time.Now().Add(s.timeout)
 	}
 	s.guardAt = time.Now().Add(guardDelay)
-	for s.reap(); !s.ended && !s.stuck; s.reap() {
+	for s.reap(); !s.over(); s.reap() {
 		poll := []unix.PollFd{{Fd: int32(s.signals.r), Events: unix.POLLIN}}
 		var idle []*relay
 		for _, r := range s.relays {
@@ -83,9 +86,18 @@ func (s *supervisor) run() {
 	}
 }
 
+// over reports whether the wait has ended: after --timeout, when nothing is left of
+// what it ends.
+func (s *supervisor) over() bool {
+	return s.stuck || s.ended && !(s.timedOut && alive(s.targets))
+}
+
 // sleep returns the milliseconds until the next thing is due, -1 for none.
 func (s *supervisor) sleep() int {
 	ms := -1
+	if s.ended {
+		ms = leftPoll
+	}
 	for _, t := range []time.Time{s.guardAt, s.decideAt, s.yieldAt, s.termAt, s.killAt, s.giveUpAt} {
 		if t.IsZero() {
 			continue
@@ -126,13 +138,15 @@ func (s *supervisor) act(now time.Time) {
 	}
 	if due(&s.termAt, now) {
 		s.timedOut = true
-		s.targets = descendants(s.pid)
+		root, _ := readStat(s.pid)
+		s.targets = descendants([]process{root.process})
 		signalAll(s.targets, unix.SIGTERM)
 		signalAll(s.targets, unix.SIGCONT) // a stopped process does not see TERM
 		s.killAt = now.Add(s.grace)
 	}
 	if due(&s.killAt, now) {
-		signalAll(append(descendants(s.pid), s.targets...), unix.SIGKILL)
+		s.targets = descendants(s.targets)
+		signalAll(s.targets, unix.SIGKILL)
 		s.giveUpAt = now.Add(stuckTime)
 	}
 	s.stuck = due(&s.giveUpAt, now)
@@ -213,7 +227,11 @@ func (s *supervisor) decide(now time.Time) {
 			toGroup = a.code > 0 && a.sig != unix.SIGHUP && a.sig != unix.SIGCONT
 		}
 		due := !now.Before(a.due)
-		if !toGroup && due {
+		switch {
+		case toGroup || !due:
+		case s.ended: // its pid may be another's
+			signalAll(s.targets, a.sig)
+		default:
 			_ = unix.Kill(s.pid, a.sig)
 		}
 		return toGroup || due
@@ -224,6 +242,9 @@ func (s *supervisor) decide(now time.Time) {
 // reap takes the command's change of state, if there is one. The command is
 // waited for here only, so that its pid stays its own until then.
 func (s *supervisor) reap() {
+	if s.ended {
+		return
+	}
 	var ws unix.WaitStatus
 	var usage unix.Rusage
 	pid, err := unix.Wait4(s.pid, &ws, unix.WNOHANG|unix.WUNTRACED, &usage)

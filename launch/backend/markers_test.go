@@ -74,6 +74,11 @@ func BenchmarkColour(b *testing.B) {
 	benchmarkConfig(b, config("cuda"), bytes.ReplaceAll(logText(8<<20, 10000), []byte("\n"), []byte("\x1b[0m\n\x1b[32m")))
 }
 
+// BenchmarkWide scans UTF-16, half of it NULs.
+func BenchmarkWide(b *testing.B) {
+	benchmarkConfig(b, config("cuda"), bytes.Join(bytes.Split(logText(4<<20, 10000), nil), []byte{0}))
+}
+
 func BenchmarkPytest(b *testing.B) {
 	c := config("cuda")
 	c.Pytest = true
