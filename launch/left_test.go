@@ -51,6 +51,13 @@ func TestLateOutputOutlivesSignals(t *testing.T) {
 	}
 }
 
+// TestLateOutputIntoFullDisk: what cannot be written is lost to the writer alone.
+func TestLateOutputIntoFullDisk(t *testing.T) {
+	t.Parallel()
+	sameLine(t, `"$@" sh -c '(sleep 0.8; head -c 9000 /dev/zero >&2; sleep 0.1; head -c 9000 /dev/zero >&2; echo lives >"$0/done") >/dev/null & exit 3' "$0" 2>/dev/full
+		echo $?; for i in $(seq 100); do [ -e "$0/done" ] && break; sleep 0.05; done; cat "$0/done"`)
+}
+
 // TestTimeoutEndsAll: also what ignores TERM below a command that does not.
 func TestTimeoutEndsAll(t *testing.T) {
 	t.Parallel()

@@ -62,8 +62,10 @@ func forkPump(src, dst uintptr, buf *[pipeAtom]byte, poll *unix.PollFd) {
 			case unix.EINTR:
 			case unix.EAGAIN: // the caller's file does not block
 				_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(poll)), 1, 0, 0, 0, 0)
-			default:
+			case unix.EPIPE:
 				_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+			default: // a full disk loses these bytes alone, as for the writer itself
+				from = n
 			}
 		}
 	}
