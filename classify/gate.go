@@ -53,11 +53,13 @@ func (g *gates) hash(word uint64) int {
 // Short texts make groups small, and with that the search slow, most of all with
 // three bytes, where nothing is left of a group.
 func newGates(texts []string, refs []int) *gates {
-	narrow := wideWidth
+	narrow, short := wideWidth, 0
 	for _, t := range texts {
-		narrow = min(narrow, len(t))
+		if narrow = min(narrow, len(t)); len(t) < wideWidth {
+			short++
+		}
 	}
-	g := &gates{group: folded(narrow - stride + 1), wide: newWindows(wideWidth, len(texts)), narrow: newWindows(narrow, len(texts))}
+	g := &gates{group: folded(narrow - stride + 1), wide: newWindows(wideWidth, len(texts)-short), narrow: newWindows(narrow, short)}
 	common := g.commonness()
 	for i, t := range texts {
 		if len(t) < wideWidth {

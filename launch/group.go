@@ -73,18 +73,16 @@ func descendants(roots []process) []process {
 	return list
 }
 
-// alive reports whether one of the processes still runs. A zombie does not: whoever
-// should wait for it may never do so.
-func alive(list []process) bool {
-	return slices.ContainsFunc(list, func(p process) bool {
-		st, ok := readStat(p.pid)
-		return ok && st.start == p.start && st.state != "Z" && st.state != "X"
-	})
+// alive reports whether the process still runs. A zombie does not: whoever should
+// wait for it may never do so.
+func (p process) alive() bool {
+	st, ok := readStat(p.pid)
+	return ok && st.start == p.start && st.state != "Z" && st.state != "X"
 }
 
 func signalAll(list []process, sig syscall.Signal) {
 	for _, p := range list {
-		if st, ok := readStat(p.pid); ok && st.start == p.start {
+		if p.alive() {
 			_ = unix.Kill(p.pid, sig)
 		}
 	}

@@ -116,7 +116,7 @@ func shell(t *testing.T, flags ...string) *screen {
 
 func TestJobControl(t *testing.T) {
 	t.Parallel()
-	for _, flags := range [][]string{nil, {"--scan", "both"}, {"--exec"}} {
+	for _, flags := range ways {
 		t.Run(strings.Join(append([]string{"flags"}, flags...), " "), func(t *testing.T) {
 			t.Parallel()
 			log := filepath.Join(t.TempDir(), "log")
@@ -197,7 +197,7 @@ func eventuallyShown(s *screen, keys, text string, n int) {
 
 func TestTerminal(t *testing.T) {
 	t.Parallel()
-	for _, flags := range [][]string{nil, {"--scan", "both"}, {"--exec"}} {
+	for _, flags := range ways {
 		file := filepath.Join(t.TempDir(), "tty")
 		s := newScreen(t, self(prefix(t, flags...), "terminal", file, "40x120"))
 		eventually(t, "three terminals of one size", func() bool { return read(file) == "0:33x91 1:33x91 2:33x91 " })
@@ -241,7 +241,7 @@ raise ValueError("in colour where python has colours")`})
 			return fmt.Sprintf("%q %s", s.shown(), status(s.cmd))
 		}
 		bare := show(nil)
-		for _, flags := range [][]string{nil, {"--scan", "both"}, {"--exec"}} {
+		for _, flags := range ways {
 			if got := show(prefix(t, flags...)); got != bare {
 				t.Errorf("%q:\n got %s\nbare %s", flags, got, bare)
 			}

@@ -3,11 +3,9 @@ package launch
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -137,16 +135,12 @@ func (r *relay) piece(b []byte) int {
 	return pipeAtom
 }
 
-// write delivers b. A reader that went away ends the delivery; any other
+// write delivers one piece. A reader that went away ends the delivery; any other
 // failure (a full disk, a file size limit) loses these bytes alone, as it would
 // for the command itself.
 func (r *relay) write(b []byte) {
-	for len(b) > 0 && !r.dead {
-		n := r.piece(b)
-		if err := r.deliver(b[:n]); err == unix.EPIPE {
-			r.dead = true
-		}
-		b = b[n:]
+	if len(b) > 0 && !r.dead && r.deliver(b) == unix.EPIPE {
+		r.dead = true
 	}
 }
 
@@ -169,14 +163,9 @@ func background(fd int) bool {
 
 // ignores reports whether a process ignores or blocks the signal.
 func ignores(pid int, sig syscall.Signal) bool {
-	status := readProc(fmt.Sprintf("/proc/%d/status", pid))
-	for _, key := range []string{"\nSigIgn:\t", "\nSigBlk:\t"} {
-		_, rest, _ := bytes.Cut(status, []byte(key))
-		if set, err := strconv.ParseUint(string(rest[:min(len(rest), 16)]), 16, 64); err == nil && set&bit(sig) != 0 {
-			return true
-		}
-	}
-	return false
+	ignored, _ := signalSet(pid, "SigIgn")
+	blocked, _ := signalSet(pid, "SigBlk")
+	return (ignored|blocked)&bit(sig) != 0
 }
 
 // readable returns how many bytes wait in the source.

@@ -106,8 +106,14 @@ func waiting(pid int) (set uint64, ok bool) {
 	if pid == 0 {
 		return 0, false
 	}
+	return signalSet(pid, "ShdPnd")
+}
+
+// signalSet returns a set of signals that /proc/PID/status names (proc(5)), bit n-1
+// for signal n.
+func signalSet(pid int, key string) (set uint64, ok bool) {
 	status := readProc(fmt.Sprintf("/proc/%d/status", pid))
-	_, rest, found := bytes.Cut(status, []byte("\nShdPnd:\t"))
+	_, rest, found := bytes.Cut(status, []byte("\n"+key+":\t"))
 	if !found || len(rest) < 16 {
 		return 0, false
 	}

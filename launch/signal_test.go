@@ -150,7 +150,7 @@ func TestDeathBySignal(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 25, 26, 27, 29, 30, 31, 34, 64} {
 		line := fmt.Sprintf("ulimit -c 0; printf 'last words' >&2; kill -%d $$", n)
 		want := result{stderr: "last words", status: fmt.Sprintf("signal %d", n)}
-		for _, flags := range [][]string{nil, {"--scan", "both"}, {"--exec"}} {
+		for _, flags := range ways {
 			if got := finish(t, command(prefix(t, flags...), "sh", "-c", line)); got != want {
 				t.Errorf("%q: %+v, want %+v", flags, got, want)
 			}

@@ -50,7 +50,7 @@ func TestOrder(t *testing.T) {
 	for i := range 200 {
 		want += fmt.Sprintf("out %d\nerr %d\n", i, i)
 	}
-	for _, flags := range [][]string{nil, {"--scan", "both"}, {"--exec"}} {
+	for _, flags := range ways {
 		log := filepath.Join(t.TempDir(), "log")
 		finish(t, command(nil, append([]string{"sh", "-c", line, log}, prefix(t, flags...)...)...))
 		if read(log) != want {

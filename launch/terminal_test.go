@@ -33,17 +33,14 @@ func (s *screen) code(want int) {
 	s.await(fmt.Sprintf("code %d\r\n", want), 1)
 }
 
-// jobs asks the shell for its jobs until it shows this.
-func (s *screen) jobs(text string) {
+// fg brings the stopped job to the foreground, and wants it to show this and to end
+// with this code.
+func (s *screen) fg(text string, code int) {
 	s.t.Helper()
-	for range 60 {
-		s.keys("jobs -l\n")
-		time.Sleep(200 * time.Millisecond)
-		if strings.Contains(s.shown(), text) {
-			return
-		}
-	}
-	s.t.Fatalf("no job is %q: %q", text, s.shown())
+	s.foreground(true)
+	s.keys("fg\n")
+	s.await(text, 1)
+	s.code(code)
 }
 
 // TestHangupAtOnce: a terminal that goes away tells its session's leader alone,
@@ -102,14 +99,11 @@ func TestBackgroundWrite(t *testing.T) {
 		s.keys("stty tostop\n")
 		s.await("ready> ", 2)
 		s.keys(`$Z sh -c 'echo stopped$((1+1)) >&2; exit 4' &` + "\n")
-		s.jobs("Stopped")
+		eventuallyShown(s, "jobs -l\n", "Stopped", 1)
 		if strings.Contains(s.shown(), "stopped2") {
 			t.Error("it wrote in the background")
 		}
-		s.foreground(true)
-		s.keys("fg\n")
-		s.await("stopped2", 1)
-		s.code(4)
+		s.fg("stopped2", 4)
 	})
 }
 
@@ -126,7 +120,7 @@ func TestBackgroundWriteAllowed(t *testing.T) {
 		if err := os.WriteFile(gate, nil, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		s.jobs("Done")
+		eventuallyShown(s, "jobs -l\n", "Done", 1)
 	})
 }
 
@@ -139,13 +133,10 @@ func TestLateBackgroundWrite(t *testing.T) {
 		s.keys("stty tostop\n")
 		s.await("ready> ", 2)
 		s.keys(`$Z sh -c 'kill -STOP $PPID; echo late$((1+1)) >&2; exit 4' &` + "\n")
-		s.jobs("Stopped")
+		eventuallyShown(s, "jobs -l\n", "Stopped", 1)
 		s.keys("bg\n")
-		s.jobs("(tty output)")
-		s.foreground(true)
-		s.keys("fg\n")
-		s.await("late2", 1)
-		s.code(4)
+		eventuallyShown(s, "jobs -l\n", "(tty output)", 1)
+		s.fg("late2", 4)
 	}
 }
 
@@ -189,10 +180,7 @@ func TestOtherStops(t *testing.T) {
 		// One that stops itself is a stopped job.
 		s.keys(`$Z sh -c 'kill -STOP $$; echo again$((1+1)) >&2; exit 9'` + "\n")
 		s.await("Stopped", 1)
-		s.foreground(true)
-		s.keys("fg\n")
-		s.await("again2", 1)
-		s.code(9)
+		s.fg("again2", 9)
 		// A job of two, and a start in the background that takes nothing from the shell.
 		s.keys(`$Z sh -c 'echo a; echo err$((1+1)) >&2; exec sleep 300' | $Z cat` + "\n")
 		s.await("err2", 1)

@@ -89,7 +89,7 @@ func (s *supervisor) run() {
 // over reports whether the wait has ended: after --timeout, when nothing is left of
 // what it ends.
 func (s *supervisor) over() bool {
-	return s.stuck || s.ended && !(s.timedOut && alive(s.targets))
+	return s.stuck || s.ended && !(s.timedOut && slices.ContainsFunc(s.targets, process.alive))
 }
 
 // sleep returns the milliseconds until the next thing is due, -1 for none.
