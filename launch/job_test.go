@@ -94,6 +94,9 @@ func (s *screen) foreground(shell bool) {
 				return
 			}
 		} else if !shell && state(group) != "T" {
+			// For zlexec to catch stops again: one at once, faster than by hand, may stop
+			// it before its command, which then may take the next key.
+			_ = unix.Nanosleep(&unix.Timespec{Nsec: 1e8}, nil)
 			return
 		}
 		_ = unix.Nanosleep(&unix.Timespec{Nsec: 5e6}, nil)
